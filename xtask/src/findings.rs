@@ -92,7 +92,7 @@ pub(crate) fn check(root: &Path, problems: &mut Vec<String>) {
 
 fn page(root: &Path) -> Result<String, String> {
     let mut codes: Vec<Code> = cuegate_flow::checks::list_codes().to_vec();
-    codes.extend(cuegate_formats::codes());
+    codes.extend(cuegate_formats::list_codes());
     codes.sort_by_key(|code| code.name);
     let reported = reported(root)?;
     let mut page = format!("{HEAD}{EXACTNESS}");

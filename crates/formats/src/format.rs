@@ -4,7 +4,7 @@ use crate::{
     climpt, other_formats,
     source::{
         files::Files,
-        loaded::{Loaded, Options},
+        loaded::{AgentOptions, LoadedDefinition},
     },
     takt::{self, Phases, PieceOptions},
 };
@@ -43,7 +43,7 @@ pub trait Format: Sync {
     /// Whether a definition with this file is of the format; `None` = a folder was named.
     fn detect(&self, file: Option<&str>) -> bool;
     /// Loads a definition. Never fails: what is wrong is a finding.
-    fn load(&self, files: &dyn Files, options: &LoadOptions) -> Loaded;
+    fn load(&self, files: &dyn Files, options: &LoadOptions) -> LoadedDefinition;
     /// Whether the options `phases` and `interactive` change the flow that is loaded.
     fn variants(&self) -> bool;
 }
@@ -69,7 +69,7 @@ impl Format for Takt {
         [".yaml", ".yml"].iter().any(|ending| name.len() > ending.len() && name.ends_with(ending))
     }
 
-    fn load(&self, files: &dyn Files, options: &LoadOptions) -> Loaded {
+    fn load(&self, files: &dyn Files, options: &LoadOptions) -> LoadedDefinition {
         let usual = PieceOptions::default();
         let options = PieceOptions {
             file: options.path().unwrap_or_default(),
@@ -99,7 +99,7 @@ impl Format for Dot {
         file.is_some_and(other_formats::is_dot)
     }
 
-    fn load(&self, files: &dyn Files, options: &LoadOptions) -> Loaded {
+    fn load(&self, files: &dyn Files, options: &LoadOptions) -> LoadedDefinition {
         other_formats::load_dot(files, &options.path().unwrap_or_default())
     }
 
@@ -120,9 +120,9 @@ impl Format for Climpt {
         true
     }
 
-    fn load(&self, files: &dyn Files, options: &LoadOptions) -> Loaded {
+    fn load(&self, files: &dyn Files, options: &LoadOptions) -> LoadedDefinition {
         let (agent_dir, registry, set) = (options.base.clone(), options.path(), options.set.clone());
-        climpt::load_agent(files, &Options { agent_dir, registry, set })
+        climpt::load_agent(files, &AgentOptions { agent_dir, registry, set })
     }
 
     fn variants(&self) -> bool {

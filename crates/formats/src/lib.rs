@@ -5,10 +5,10 @@
 //!
 //! ```
 //! use std::collections::BTreeMap;
-//! use cuegate_formats::{Options, load_agent};
+//! use cuegate_formats::{AgentOptions, load_agent};
 //!
 //! let files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-//! let loaded = load_agent(&files, &Options { agent_dir: ".agent/fixer".into(), ..Options::default() });
+//! let loaded = load_agent(&files, &AgentOptions { agent_dir: ".agent/fixer".into(), ..AgentOptions::default() });
 //! assert_eq!(loaded.diagnostics[0].message, "there is no `.agent/fixer/agent.json`");
 //! ```
 
@@ -26,13 +26,13 @@ mod values;
 
 pub use climpt::{
     DeclaredInput, Generation, ISSUE_TEXTS, LoweredGate, OWN_FLAGS, SHARED_FLAGS, SchemaFault, StepKind,
-    built_in, entry_step, expand_inputs, extractor, infer_kind, load_agent, lower_gate, lower_gates,
+    built_in, entry_step, expand_inputs, extractor_of_name, infer_kind, load_agent, lower_gate, lower_gates,
     resolve_schema, same_name, success_when,
 };
-pub use editor_schemas::{FormatSchema, schemas};
+pub use editor_schemas::{FormatSchema, list_format_schemas};
 pub use format::{FORMATS, Format, LoadOptions, format_of};
-pub use lints::codes;
+pub use lints::list_codes;
 pub use source::files::{FILE_BYTES_MAX, Files, ReadError};
-pub use source::loaded::{Loaded, LogFormat, LogRule, Options, RunSettings, WorktreeRule};
+pub use source::loaded::{AgentOptions, LoadedDefinition, LogFormat, LogRule, RunSettings, WorktreeRule};
 pub use takt::{Phases, PieceOptions, load_piece};
 pub use task_file::{ListedTask, TaskListError, read_tasks};

@@ -7,8 +7,8 @@ use cuegate_flow::model::Draft;
 use crate::lints;
 use crate::source::{
     files::Files,
-    loaded::{Loaded, RunSettings},
-    loader::{Desk, Page},
+    loaded::{LoadedDefinition, RunSettings},
+    loader::{LoadedFile, SourceLoader},
 };
 use crate::values::json::{Json, Kind};
 
@@ -33,7 +33,7 @@ pub(crate) fn program_of(root: &Json) -> Option<&'static str> {
 }
 
 /// The finding about a definition of another program.
-pub(crate) fn finding(program: &str, span: Span) -> Diagnostic {
+pub(crate) fn build_unsupported_finding(program: &str, span: Span) -> Diagnostic {
     let message = format!("this is a workflow of {program}, whose format is not supported");
     Diagnostic::error(lints::UNSUPPORTED_YET, span, message)
         .hint("Cuegate runs TAKT workflows and Climpt agents; write it as one of them")
@@ -46,20 +46,22 @@ pub(crate) fn is_dot(name: &str) -> bool {
 }
 
 /// Loads a graph in the DOT language: what it is, is its only finding.
-pub(crate) fn load_dot(files: &dyn Files, path: &str) -> Loaded {
-    let desk = Desk::new(files);
+pub(crate) fn load_dot(files: &dyn Files, path: &str) -> LoadedDefinition {
+    let desk = SourceLoader::new(files);
     let place = |file: FileId| Span { file, start: 0, end: 0 };
     match desk.page(path) {
-        Page::Text { file, .. } => desk.found.push(finding("Attractor or Fabro, a DOT graph", place(file))),
-        Page::Missing => {
+        LoadedFile::Text { file, .. } => {
+            desk.found.push(build_unsupported_finding("Attractor or Fabro, a DOT graph", place(file)))
+        }
+        LoadedFile::Missing => {
             let finding =
                 Diagnostic::error(lints::UNREADABLE_FILE, desk.unread(path), format!("there is no `{path}`"));
             desk.found.push(finding.hint("correct the path"));
         }
-        Page::Faulty => {}
+        LoadedFile::Faulty => {}
     }
     let (found, sources) = desk.into_parts();
     let (diagnostics, _) = found.into_parts();
     let draft = Draft::empty("dot", "dot");
-    Loaded { draft, diagnostics, sources, run: RunSettings::default() }.sorted()
+    LoadedDefinition { draft, diagnostics, sources, run: RunSettings::default() }.sorted()
 }

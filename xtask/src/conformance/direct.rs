@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_engine::{ExecResult, Exit, apply_extractor};
 use cuegate_flow::model::Schema;
-use cuegate_formats::{extractor, infer_kind, resolve_schema, success_when};
+use cuegate_formats::{extractor_of_name, infer_kind, resolve_schema, success_when};
 use serde_json::{Value, json};
 
 use super::compare::{Got, member, text};
@@ -77,7 +77,7 @@ pub(super) fn extracted(name: &str, input: &Value) -> Result<Got, String> {
     let said = |stream: &str| input[stream].as_str().unwrap_or_default().to_owned();
     let exec =
         ExecResult { exit: Exit::Code(0), stdout: said("stdout"), stderr: said("stderr"), duration_ms: 0 };
-    Ok(Got::Value(apply_extractor(extractor(name), &exec)))
+    Ok(Got::Value(apply_extractor(extractor_of_name(name), &exec)))
 }
 
 /// Equal failed tests and reasons. For a test without a reason, the original program generates a text and we give the

@@ -7,7 +7,7 @@ use cuegate_flow::{
     diagnostics::{Diagnostic, Severity},
     model::Flow,
 };
-use cuegate_formats::{Options, load_agent};
+use cuegate_formats::{AgentOptions, load_agent};
 use serde_json::Value;
 
 /// The folder of a case's agent.
@@ -57,8 +57,11 @@ impl Project {
 
     /// Loads and checks the agent.
     pub(super) fn check(&self) -> Checked {
-        let options =
-            Options { agent_dir: AGENT_DIR.to_owned(), set: self.set.clone(), ..Options::default() };
+        let options = AgentOptions {
+            agent_dir: AGENT_DIR.to_owned(),
+            set: self.set.clone(),
+            ..AgentOptions::default()
+        };
         let loaded = load_agent(&self.files, &options);
         let mut findings = loaded.diagnostics;
         let mut flow = None;

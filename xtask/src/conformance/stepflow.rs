@@ -11,7 +11,7 @@ use cuegate_engine::{
     list_pending_commands,
 };
 use cuegate_flow::{checks::check_draft, diagnostics::Severity, model::Flow};
-use cuegate_formats::{Options, load_agent};
+use cuegate_formats::{AgentOptions, load_agent};
 use serde_json::{Map, Value, json};
 
 use super::compare::{Got, member};
@@ -117,7 +117,7 @@ fn compiled(names: &mut Names, steps: &Map<String, Value>, reading: bool) -> Res
         file("prompts/check.md", "a check".to_owned()),
     ]
     .into();
-    let loaded = load_agent(&files, &Options { agent_dir: DIR.to_owned(), ..Options::default() });
+    let loaded = load_agent(&files, &AgentOptions { agent_dir: DIR.to_owned(), ..AgentOptions::default() });
     let mut found = loaded.diagnostics;
     let checked = check_draft(loaded.draft);
     found.extend(checked.diagnostics);

@@ -3,19 +3,19 @@
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use crate::lints;
-use crate::source::files::join;
+use crate::source::files::join_path;
 use crate::source::findings::Findings;
 
 /// The folder of an agent, and the names under which its files may call that folder `.agent/NAME`.
 #[derive(Debug)]
-pub(crate) struct Places<'p> {
+pub(crate) struct AgentFolder<'p> {
     /// The folder, relative to the project root.
     pub(crate) agent_dir: &'p str,
     /// The agent's names: from `agent.json` and from the registry.
     pub(crate) names: Vec<&'p str>,
 }
 
-impl Places<'_> {
+impl AgentFolder<'_> {
     /// The candidates for a path, in search order. A path is relative to the agent folder, but a path that begins with
     /// `.agent/` is relative to the project root. A path that begins with `.agent/NAME/` of this agent means its own
     /// folder first, wherever that folder is, and not a namesake's in the project.
@@ -26,12 +26,12 @@ impl Places<'_> {
             for name in &self.names {
                 let rest = clean.strip_prefix(".agent/").and_then(|rest| rest.strip_prefix(name));
                 if let Some(rest) = rest.filter(|rest| rest.is_empty() || rest.starts_with('/')) {
-                    candidates.push(join(self.agent_dir, rest.trim_start_matches('/')));
+                    candidates.push(join_path(self.agent_dir, rest.trim_start_matches('/')));
                 }
             }
-            candidates.push(join("", clean));
+            candidates.push(join_path("", clean));
         } else {
-            candidates.push(join(self.agent_dir, path));
+            candidates.push(join_path(self.agent_dir, path));
         }
         if candidates.iter().any(Option::is_none) {
             found.push(
@@ -51,13 +51,13 @@ impl Places<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Places;
+    use super::AgentFolder;
     use crate::source::findings::Findings;
     use cuegate_flow::diagnostics::Span;
 
     #[test]
     fn bases_of_every_kind() {
-        let places = Places { agent_dir: "agents/x", names: vec!["x", "x"] };
+        let places = AgentFolder { agent_dir: "agents/x", names: vec!["x", "x"] };
         let cases: [(&str, &[&str]); 7] = [
             ("prompts/", &["agents/x/prompts"]),
             (".agent/x/prompts", &["agents/x/prompts", ".agent/x/prompts"]),

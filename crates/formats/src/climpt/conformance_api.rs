@@ -3,7 +3,7 @@
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 use serde_json::Value;
 
-use super::registry::gate_lowering::{LoweredGate, World, lower};
+use super::registry::gate_lowering::{LoweredGate, RegistryContext, lower_step_gate};
 use super::registry::generation::Generation;
 use super::registry::step_definition::{StepDefinition, read_step};
 use crate::source::findings::Findings;
@@ -26,11 +26,11 @@ pub fn lower_gates(steps: &Value, generation: Generation) -> (Vec<(String, Lower
     let entries: Vec<&Entry> = json.pairs().iter().collect();
     let steps: Vec<StepDefinition<'_>> =
         entries.iter().filter_map(|entry| read_step(entry, generation, &found)).collect();
-    let world = World::new(&steps, &[]);
+    let world = RegistryContext::new(&steps, &[]);
     let gates = steps
         .iter()
         .filter(|step| !step.section)
-        .map(|step| (step.id.to_owned(), lower(step, None, &world, &found)))
+        .map(|step| (step.id.to_owned(), lower_step_gate(step, None, &world, &found)))
         .collect();
     let mut found = found.into_parts().0;
     found.iter_mut().for_each(|finding| finding.span = Span::default());

@@ -7,21 +7,21 @@ use cuegate_flow::{
     model::Draft,
 };
 
-use super::agent::completion_type::{Rule, SAFETY_DEFAULT};
+use super::agent::completion_type::{CompletionRule, SAFETY_DEFAULT};
 use super::agent::definition::{AgentDefinition, read_agent};
-use super::agent::legacy::modern;
-use super::agent_paths::Places;
-use super::lower::{Definition, Lowered, lower_definition, name_of};
+use super::agent::legacy::modernize_agent;
+use super::agent_paths::AgentFolder;
+use super::lower::{Definition, LoweredDraft, lower_definition, name_of};
 use super::older::check_flow;
 use super::registry::definition::{RegistryDefinition, read_registry};
-use super::registry::generation::{Generation, detect, is_piece_path};
-use super::registry::later_keys::converted;
+use super::registry::generation::{Generation, detect_generation, is_piece_path};
+use super::registry::later_keys::convert_later_keys;
 use crate::Files;
 use crate::lints;
-use crate::source::files::{join, lies_in};
+use crate::source::files::{join_path, lies_in};
 use crate::source::findings::Findings;
-use crate::source::loaded::{Loaded, Options, RunSettings, WorktreeRule};
-use crate::source::loader::Desk;
+use crate::source::loaded::{AgentOptions, LoadedDefinition, RunSettings, WorktreeRule};
+use crate::source::loader::SourceLoader;
 use crate::values::json::Json;
 
 /// Loads the agent in a folder, or a registry that is named instead, with the agent beside it.
@@ -29,21 +29,21 @@ use crate::values::json::Json;
 /// Reads only through `files`, and the same files give the same result. Never fails: the findings hold the errors, and
 /// the draft holds everything that could be read. If nothing could be read, the draft has no steps, and checking it as
 /// a flow would report nothing new.
-pub fn load_agent(files: &dyn Files, options: &Options) -> Loaded {
-    let desk = Desk::new(files);
+pub fn load_agent(files: &dyn Files, options: &AgentOptions) -> LoadedDefinition {
+    let desk = SourceLoader::new(files);
     let mut draft = Draft::empty("agent", Generation::Closing.dialect());
     let mut run = RunSettings::default();
-    if let Some((lowered, settings)) = load(&desk, options) {
+    if let Some((lowered, settings)) = load_definition(&desk, options) {
         (draft, run) = (lowered.draft, settings);
     }
     let (found, sources) = desk.into_parts();
     let (diagnostics, unsupported) = found.into_parts();
     run.unsupported = unsupported;
-    Loaded { draft, diagnostics, sources, run }.sorted()
+    LoadedDefinition { draft, diagnostics, sources, run }.sorted()
 }
 
-fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
-    let Some(agent_dir) = join("", &options.agent_dir) else {
+fn load_definition(desk: &SourceLoader<'_>, options: &AgentOptions) -> Option<(LoweredDraft, RunSettings)> {
+    let Some(agent_dir) = join_path("", &options.agent_dir) else {
         let message = format!("`{}` leads out of the project", options.agent_dir);
         let span = desk.unread(&options.agent_dir);
         desk.found
@@ -51,7 +51,7 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         return None;
     };
     let agent_json = match open_agent(desk, &agent_dir, options.registry.is_some())? {
-        Some(json) => Some(modern(json, &desk.found)?),
+        Some(json) => Some(modernize_agent(json, &desk.found)?),
         None => None,
     };
     let mut agent = match &agent_json {
@@ -73,7 +73,7 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         }
         // A folder outside the project is created or refused when the run begins.
         if let Some(root) =
-            agent.worktree.root.filter(|_| agent.worktree.enabled).and_then(|root| join("", root))
+            agent.worktree.root.filter(|_| agent.worktree.enabled).and_then(|root| join_path("", root))
         {
             let hint = "name a folder in `root`, such as `../worktrees`";
             let at = place(&["execution", "worktree", "root"]);
@@ -87,12 +87,12 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
         }
     }
     let step_flow = agent_json.as_ref().and_then(|modern| modern.step_flow);
-    let generation = detect(&registry_json, step_flow.map(|_| Generation::Check), desk)?;
+    let generation = detect_generation(&registry_json, step_flow.map(|_| Generation::Check), desk)?;
     if let Some(modern) = &agent_json {
-        check_flow::compare(modern, generation, &desk.found);
+        check_flow::check_agent_completion(modern, generation, &desk.found);
     }
     if generation == Generation::Closing {
-        registry_json = converted(&registry_json, &desk.found);
+        registry_json = convert_later_keys(&registry_json, &desk.found);
     }
     if generation == Generation::Check {
         let limit =
@@ -109,46 +109,46 @@ fn load(desk: &Desk<'_>, options: &Options) -> Option<(Lowered, RunSettings)> {
             Diagnostic::error(lints::ID_MISMATCH, id.span, message).hint("make `agentId` and `name` equal"),
         );
     }
-    let places = Places {
+    let places = AgentFolder {
         agent_dir: &agent_dir,
         names: agent.name.into_iter().chain(registry.agent_id.map(|id| id.text)).collect(),
     };
     let definition =
         Definition { agent: &agent, registry: &registry, places: &places, desk, set: &options.set };
     let lowered = lower_definition(&definition);
-    let settings = settings(&agent, name_of(&agent, &registry), &lowered, generation);
+    let settings = build_run_settings(&agent, name_of(&agent, &registry), &lowered, generation);
     Some((lowered, settings))
 }
 
 /// Loads a check flow, with the values from `--set` and the agent's own limit.
 fn load_check_flow(
-    desk: &Desk<'_>,
+    desk: &SourceLoader<'_>,
     registry: &Json,
     agent: &AgentDefinition<'_>,
     agent_dir: &str,
     (set, limit): (&[String], Option<u32>),
-) -> Option<(Lowered, RunSettings)> {
+) -> Option<(LoweredDraft, RunSettings)> {
     let flow = check_flow::read_check_flow(registry, &desk.found)?;
-    let places = Places { agent_dir, names: agent.name.into_iter().collect() };
+    let places = AgentFolder { agent_dir, names: agent.name.into_iter().collect() };
     let none = RegistryDefinition::default();
     let definition = Definition { agent, registry: &none, places: &places, desk, set };
     let lowered = check_flow::lower_check_flow(&flow, &definition, limit);
-    let settings = settings(agent, agent.name.unwrap_or("agent"), &lowered, Generation::Check);
+    let settings = build_run_settings(agent, agent.name.unwrap_or("agent"), &lowered, Generation::Check);
     Some((lowered, settings))
 }
 
 /// Reports a folder whose path is a file: nothing can be written into it.
-fn check_folder(folder: &str, what: &str, (at, hint): (Span, &str), desk: &Desk<'_>) {
+fn check_folder(folder: &str, what: &str, (at, hint): (Span, &str), desk: &SourceLoader<'_>) {
     let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
     let Some(file) = ends.map(|end| &folder[..end]).find(|path| desk.is_file(path)) else { return };
     let message = format!("{what} in `{folder}`: `{file}` is a file");
     desk.found.push(Diagnostic::error(lints::INVALID_VALUE, at, message).hint(hint));
 }
 
-fn settings(
+fn build_run_settings(
     agent: &AgentDefinition<'_>,
     name: &str,
-    lowered: &Lowered,
+    lowered: &LoweredDraft,
     generation: Generation,
 ) -> RunSettings {
     let what = if agent.name.is_some() { "Climpt agent" } else { "Climpt step registry" };
@@ -179,7 +179,7 @@ fn defaults_of_complete(
     let (kind_is_written, limit_is_written) = verdict.written;
     let kind = registry.completion_type.map_or("detect:graph", |(kind, _)| kind);
     if !kind_is_written {
-        (verdict.kind, verdict.rule) = (kind, Rule::Graph);
+        (verdict.kind, verdict.rule) = (kind, CompletionRule::Graph);
     } else if let Some((_, span)) = registry.completion_type.filter(|(other, _)| *other != verdict.kind) {
         let message = format!("`completionType` has no effect: the agent says `{}`", verdict.kind);
         found.push(Diagnostic::warning(lints::UNUSED_KEY, span, message).hint("remove one of the two"));
@@ -187,14 +187,18 @@ fn defaults_of_complete(
     if !limit_is_written {
         verdict.iterations_max = SAFETY_DEFAULT;
         if verdict.kind == "count:iteration" && !verdict.is_unreadable() {
-            verdict.rule = Rule::Iterations(SAFETY_DEFAULT, None);
+            verdict.rule = CompletionRule::Iterations(SAFETY_DEFAULT, None);
         }
     }
 }
 
 /// The agent's file; `Some(None)` when a registry was named and there is no agent beside it.
-pub(super) fn open_agent(desk: &Desk<'_>, agent_dir: &str, optional: bool) -> Option<Option<Arc<Json>>> {
-    let path = join(agent_dir, "agent.json")?;
+pub(super) fn open_agent(
+    desk: &SourceLoader<'_>,
+    agent_dir: &str,
+    optional: bool,
+) -> Option<Option<Arc<Json>>> {
+    let path = join_path(agent_dir, "agent.json")?;
     match desk.json(&path) {
         Ok(None) if !optional => {
             let message = format!("there is no `{path}`");
@@ -211,17 +215,17 @@ pub(super) fn open_agent(desk: &Desk<'_>, agent_dir: &str, optional: bool) -> Op
 
 /// The registry that was named, else the one that the agent names.
 pub(super) fn open_registry(
-    desk: &Desk<'_>,
+    desk: &SourceLoader<'_>,
     agent_dir: &str,
     agent: &AgentDefinition<'_>,
-    options: &Options,
+    options: &AgentOptions,
 ) -> Option<Arc<Json>> {
-    let agent_path = join(agent_dir, "agent.json")?;
+    let agent_path = join_path(agent_dir, "agent.json")?;
     let (candidates, span, written) = match (&options.registry, agent.verdict.registry) {
-        (Some(path), _) => (join("", path).into_iter().collect(), None, path.as_str()),
+        (Some(path), _) => (join_path("", path).into_iter().collect(), None, path.as_str()),
         // `detect:graph` names a registry in the agent's own folder; a path outside has been reported.
         (None, Some(named)) => {
-            let path = join(agent_dir, named.text).filter(|path| lies_in(path, agent_dir));
+            let path = join_path(agent_dir, named.text).filter(|path| lies_in(path, agent_dir));
             if let Some(span) = agent.registry.1.filter(|_| path.is_some() && agent.registry.0 != named.text)
             {
                 let message =
@@ -234,7 +238,7 @@ pub(super) fn open_registry(
             (path.into_iter().collect(), Some(named.span), named.text)
         }
         (None, None) => {
-            let places = Places { agent_dir, names: agent.name.into_iter().collect() };
+            let places = AgentFolder { agent_dir, names: agent.name.into_iter().collect() };
             let (registry, span) = agent.registry;
             let span = span.unwrap_or_else(|| desk.start_of(&agent_path));
             (places.candidates(registry, span, &desk.found), Some(span), registry)

@@ -14,30 +14,30 @@ use super::agent::actions::HandlerFile;
 use super::agent::completion_lowering::{check_verdict, lower_verdict, verdict_keys};
 use super::agent::definition::AgentDefinition;
 use super::agent::entries::{entry_step, older_name};
-use super::agent::parameters::{same_name, set_parameter, spelled};
-use super::agent::permission_mode::effective;
-use super::agent_paths::Places;
+use super::agent::parameters::{normalize_variable_name, same_name, set_parameter};
+use super::agent::permission_mode::limit_permission;
+use super::agent_paths::AgentFolder;
 use super::prompts::builtin::{SYSTEM, built_in};
-use super::prompts::compile::Compiler;
+use super::prompts::compile::PromptCompiler;
 use super::prompts::files::{PromptFile, PromptFiles};
-use super::prompts::front_matter::User;
+use super::prompts::front_matter::PromptUser;
 use super::prompts::step_prompt::step_prompt;
-use super::prompts::variables::{Inputs, Scope, Variables};
+use super::prompts::variables::{Inputs, PromptScope, Variables};
 use super::prompts::verdict_variables::told_by_validators;
 use super::registry::definition::RegistryDefinition;
-use super::registry::gate_lowering::{LoweredGate, World, lower, outcome};
+use super::registry::gate_lowering::{LoweredGate, RegistryContext, lower_step_gate, outcome_of_intent};
 use super::registry::generation::Generation;
 use super::registry::index::StepIndex;
-use super::registry::inputs::{DeclaredInput, Kept, check_shadows, read_inputs};
+use super::registry::inputs::{DeclaredInput, HandoffNames, check_shadows, read_inputs};
 use super::registry::kinds::{Intent, StepKind};
 use super::registry::section_targets::refuse_sections;
 use super::registry::step_definition::StepDefinition;
-use super::schemas::answer::Answers;
+use super::schemas::answer::AnswerSchemas;
 use super::validation::lowering::{Validations, targets_of};
 use super::validation::program::read_program;
 use crate::lints;
-use crate::source::loader::{Desk, Page};
-use crate::source::suggest::list;
+use crate::source::loader::{LoadedFile, SourceLoader};
+use crate::source::suggest::quote_names;
 use crate::values::json::Text;
 
 /// The model of steps when neither the step nor its agent names one (section 14 of the runner's guide, and the agent
@@ -51,8 +51,8 @@ pub(super) const SESSION: &str = "run";
 pub(crate) struct Definition<'d, 'f, 'j> {
     pub(crate) agent: &'d AgentDefinition<'j>,
     pub(crate) registry: &'d RegistryDefinition<'j>,
-    pub(crate) places: &'d Places<'d>,
-    pub(crate) desk: &'d Desk<'f>,
+    pub(crate) places: &'d AgentFolder<'d>,
+    pub(crate) desk: &'d SourceLoader<'f>,
     /// Names given with `--set`.
     pub(crate) set: &'d [String],
 }
@@ -61,21 +61,21 @@ pub(crate) struct Definition<'d, 'f, 'j> {
 pub const ISSUE_TEXTS: [&str; 4] = ["issue_title", "issue_body", "issue_comments", "issue_content"];
 
 /// A draft, and whether a run of it needs the task text.
-pub(crate) struct Lowered {
+pub(crate) struct LoweredDraft {
     pub(crate) draft: Draft,
     pub(crate) needs_task: bool,
 }
 
 /// Lowers a definition to a draft.
-pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
+pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> LoweredDraft {
     let Definition { agent, registry, places, desk, set, .. } = definition;
     let files = &PromptFiles::new(registry, agent, places, desk);
     let mut draft = Draft::empty(name_of(agent, registry), registry.generation.dialect());
     draft.span = registry.span;
-    draft.params = params(agent, set);
+    draft.params = collect_params(agent, set);
     let own = draft.params.len();
     add_issue_texts(agent, &mut draft.params);
-    draft.conduct = conduct(definition);
+    draft.conduct = build_conduct(definition);
     draft.default_model = Some(SYSTEM_MODEL.into());
     let max = agent.verdict.iterations_max;
     draft.limits = Limits { iterations_max: max, ends_cycles: agent.verdict.iterations_span.is_some() };
@@ -85,19 +85,19 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let params = draft.params.clone();
     let told = [agent.told.clone(), told_by_validators(&registry.validators)].concat();
     let variables = Variables::new(&params, (&registry.steps, &registry.unread), &told);
-    let compiler = Compiler::new(desk, files, &variables, &registry.steps, agent.params_misread);
+    let compiler = PromptCompiler::new(desk, files, &variables, &registry.steps, agent.params_misread);
     if !registry.unread.is_empty() {
         // Their prompts may read any variable.
         compiler.reads.unreadable();
     }
     draft.verdict = lower_verdict(definition, &params, &compiler);
     verdict_keys(&agent.verdict.rule, &mut draft);
-    let entries = enter(definition, &mut draft);
+    let entries = set_draft_entries(definition, &mut draft);
     if !entries.iter().all(|entry| compiler.index.has(entry)) {
         // The prompt of a missing step may read any variable, too.
         compiler.reads.unreadable();
     }
-    let kept = Kept::of(&registry.steps);
+    let kept = HandoffNames::of(&registry.steps);
     let inputs: Vec<(&str, Vec<DeclaredInput>)> = registry
         .steps
         .iter()
@@ -107,8 +107,8 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let lowering = StepLowering {
         agent,
         compiler: &compiler,
-        world: &World::new(&registry.steps, &entries),
-        answers: Answers::new(schema_bases(definition), desk),
+        world: &RegistryContext::new(&registry.steps, &entries),
+        answers: AnswerSchemas::new(schema_bases(definition), desk),
         system: system_prompt(definition, &compiler),
     };
     lowering.lower(&registry.steps, &inputs, &mut draft);
@@ -117,7 +117,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     let validations =
         Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries, is_agent_known };
     validations.lower(&mut draft);
-    draft.proofs = proofs(&draft, &registry.steps);
+    draft.proofs = proof_steps_of_draft(&draft, &registry.steps);
     check_verdict(definition, &draft);
     files.report_unused(desk);
     files.report_missing(registry, agent, desk);
@@ -128,7 +128,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> Lowered {
     draft.params.extend(texts.into_iter().filter(|text| compiler.reads.reads_param(&text.name)));
     draft.reads = std::mem::take(&mut compiler.places.lock().all);
     let needs_task = needs_task(&draft, &registry.steps);
-    Lowered { draft, needs_task }
+    LoweredDraft { draft, needs_task }
 }
 
 /// Adds the parameters with the texts of the issue, if runs work on one.
@@ -146,7 +146,7 @@ pub(crate) fn name_of<'j>(agent: &AgentDefinition<'j>, registry: &RegistryDefini
 }
 
 /// Validators and verification steps, which a run must pass before it is complete.
-fn proofs(draft: &Draft, steps: &[StepDefinition<'_>]) -> Vec<Name> {
+fn proof_steps_of_draft(draft: &Draft, steps: &[StepDefinition<'_>]) -> Vec<Name> {
     let of_kind = steps.iter().filter(|step| step.kind == Some(StepKind::Verification));
     let verifies: HashSet<&str> = of_kind.map(|step| step.id).collect();
     let proves = |step: &&Step<Name>| matches!(step.act, Act::Exec { .. }) || verifies.contains(&*step.name);
@@ -154,7 +154,7 @@ fn proofs(draft: &Draft, steps: &[StepDefinition<'_>]) -> Vec<Name> {
 }
 
 /// The settings of a whole run, including the programs that handle action blocks.
-pub(crate) fn conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
+pub(crate) fn build_conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
     let Definition { agent, desk, .. } = definition;
     let mut conduct = agent.conduct.clone();
     for HandlerFile { action, path, written } in &agent.handler_files {
@@ -167,16 +167,17 @@ pub(crate) fn conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
     conduct
 }
 
-pub(super) fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {
+pub(super) fn collect_params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> {
     let mut params = agent.params.clone();
     // Values that the definition provides replace parameters that are not given: an empty value is not a missing one.
-    let mut names: HashSet<String> = params.iter().map(|param| spelled(&param.name).into_owned()).collect();
+    let mut names: HashSet<String> =
+        params.iter().map(|param| normalize_variable_name(&param.name).into_owned()).collect();
     for param in params.iter_mut().filter(|param| !param.required && param.default.is_none()) {
         let told = agent.told.iter().find(|(name, _)| same_name(name, &param.name));
         param.default = told.map(|(_, text)| text.clone());
     }
     for name in set {
-        if names.insert(spelled(name).into_owned()) {
+        if names.insert(normalize_variable_name(name).into_owned()) {
             params.push(set_parameter(name));
         }
     }
@@ -184,7 +185,7 @@ pub(super) fn params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec<Param> 
 }
 
 /// Sets all entries of a draft.
-fn enter<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j str> {
+fn set_draft_entries<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j str> {
     let Definition { agent, registry, desk, .. } = definition;
     let kind = agent.verdict.kind;
     let mapping = registry.entry_mapping.iter().copied();
@@ -244,8 +245,8 @@ fn schema_bases(definition: &Definition<'_, '_, '_>) -> Vec<String> {
 pub(super) fn schema_bases_of(
     registry: &RegistryDefinition<'_>,
     agent: &AgentDefinition<'_>,
-    places: &Places<'_>,
-    desk: &Desk<'_>,
+    places: &AgentFolder<'_>,
+    desk: &SourceLoader<'_>,
 ) -> Vec<String> {
     let written = registry.schemas_base.or(agent.schemas_base);
     let (base, span) = written.map_or(("schemas", registry.span), |base| (base.text, base.span));
@@ -265,7 +266,7 @@ pub(super) fn schema_bases_of(
 
 pub(super) fn system_prompt(
     definition: &Definition<'_, '_, '_>,
-    compiler: &Compiler<'_, '_, '_>,
+    compiler: &PromptCompiler<'_, '_, '_>,
 ) -> Option<Template> {
     let Definition { agent, places, desk, .. } = definition;
     let Some(written) = agent.system_prompt else {
@@ -275,17 +276,17 @@ pub(super) fn system_prompt(
             return None;
         }
         let file = built_in(SYSTEM, definition.registry.span, None, compiler.variables, desk)?;
-        return Some(compiler.compile(&file, Scope::System, User::System).template);
+        return Some(compiler.compile(&file, PromptScope::System, PromptUser::System).template);
     };
     let candidates = places.candidates(written.text, written.span, &desk.found);
     for path in &candidates {
         match desk.page(path) {
-            Page::Text { file, text } => {
+            LoadedFile::Text { file, text } => {
                 let file = PromptFile { path: path.clone(), file, text, by: 0 };
-                return Some(compiler.compile(&file, Scope::System, User::System).template);
+                return Some(compiler.compile(&file, PromptScope::System, PromptUser::System).template);
             }
-            Page::Missing => {}
-            Page::Faulty => {
+            LoadedFile::Missing => {}
+            LoadedFile::Faulty => {
                 compiler.reads.unreadable();
                 return None;
             }
@@ -293,7 +294,7 @@ pub(super) fn system_prompt(
     }
     compiler.reads.unreadable();
     if !candidates.is_empty() {
-        let message = format!("there is no system prompt {}", list(&candidates));
+        let message = format!("there is no system prompt {}", quote_names(&candidates));
         desk.found.push(
             Diagnostic::error(lints::MISSING_PROMPT, written.span, message)
                 .hint("write it, or correct the path"),
@@ -305,9 +306,9 @@ pub(super) fn system_prompt(
 /// The state shared by lowering each step.
 struct StepLowering<'l, 'c, 'f, 'j> {
     agent: &'l AgentDefinition<'j>,
-    compiler: &'l Compiler<'c, 'f, 'j>,
-    world: &'l World<'l, 'j>,
-    answers: Answers<'c, 'f>,
+    compiler: &'l PromptCompiler<'c, 'f, 'j>,
+    world: &'l RegistryContext<'l, 'j>,
+    answers: AnswerSchemas<'c, 'f>,
     system: Option<Template>,
 }
 
@@ -316,7 +317,7 @@ impl StepLowering<'_, '_, '_, '_> {
     fn lower(&self, steps: &[StepDefinition<'_>], inputs: &[(&str, Vec<DeclaredInput>)], draft: &mut Draft) {
         let action = self.agent.conduct.issue.as_ref().map(|issue| issue.closure);
         let prompt = |(step, (_, inputs)): (&StepDefinition<'_>, &(&str, Vec<DeclaredInput>))| {
-            Inputs::with(inputs, |inputs| step_prompt(step, Scope::Step(inputs), action, self.compiler))
+            Inputs::with(inputs, |inputs| step_prompt(step, PromptScope::Step(inputs), action, self.compiler))
         };
         let prompts: Vec<Template> = steps.iter().zip(inputs).map(prompt).collect();
         let answers = steps.iter().map(|step| self.answer(step));
@@ -331,7 +332,7 @@ impl StepLowering<'_, '_, '_, '_> {
     fn answer(&self, step: &StepDefinition<'_>) -> Option<(Option<Schema>, LoweredGate)> {
         (!step.section).then(|| {
             let schema = self.answers.schema(step);
-            let gate = lower(step, schema.as_ref(), self.world, &self.compiler.desk.found);
+            let gate = lower_step_gate(step, schema.as_ref(), self.world, &self.compiler.desk.found);
             (schema, gate)
         })
     }
@@ -370,7 +371,12 @@ impl StepLowering<'_, '_, '_, '_> {
             }),
             gate,
             boundary: Boundary {
-                permission: effective(step.permission, agent.permission, step.id, &self.compiler.desk.found),
+                permission: limit_permission(
+                    step.permission,
+                    agent.permission,
+                    step.id,
+                    &self.compiler.desk.found,
+                ),
                 tools: agent.tools.clone(),
             },
             handoff,
@@ -396,14 +402,14 @@ fn add_schema(schema: Schema, draft: &mut Draft) -> SchemaId {
 fn stand_in(step: &StepDefinition<'_>, gate: &Gate<Name>, edges: &mut Vec<Edge<Name>>) {
     let allowed = step.gate.iter().flat_map(|gate| gate.intents.iter().chain(&gate.fallback));
     for (intent, span) in allowed {
-        if !edges.iter().any(|edge| edge.on == outcome(*intent)) {
-            let stands_in = Edge::new(outcome(*intent), Target::End(Ending::Aborted), *span);
+        if !edges.iter().any(|edge| edge.on == outcome_of_intent(*intent)) {
+            let stands_in = Edge::new(outcome_of_intent(*intent), Target::End(Ending::Aborted), *span);
             edges.push(Edge { dangling: vec![DanglingTarget::unread()], ..stands_in });
         }
     }
     let reads_nothing = matches!(gate, Gate::Readers(readers) if readers.is_empty());
     if reads_nothing || step.transitions.is_none() {
-        for edge in edges.iter_mut().filter(|edge| edge.on == outcome(Intent::Abort)) {
+        for edge in edges.iter_mut().filter(|edge| edge.on == outcome_of_intent(Intent::Abort)) {
             edge.implied = false;
         }
     }

@@ -18,7 +18,7 @@ pub use crate::climpt::registry::gate_lowering::LoweredGate;
 pub use crate::climpt::registry::generation::Generation;
 pub use crate::climpt::registry::inputs::{DeclaredInput, expand_inputs};
 pub use crate::climpt::registry::kinds::{StepKind, infer_kind};
-pub use crate::climpt::validation::definition::{extractor, success_when};
+pub use crate::climpt::validation::definition::{extractor_of_name, success_when};
 pub use crate::schemas::{SchemaFault, resolve_schema};
 pub use conformance_api::{lower_gate, lower_gates};
 pub use load::load_agent;

@@ -40,13 +40,13 @@ const SCHEMAS: [FormatSchema; 5] = [
 ];
 
 /// The schemas of all formats.
-pub fn schemas() -> &'static [FormatSchema] {
+pub fn list_format_schemas() -> &'static [FormatSchema] {
     &SCHEMAS
 }
 
 #[cfg(test)]
 mod tests {
-    use super::schemas;
+    use super::list_format_schemas;
     use serde_json::Value;
 
     /// Every value within a JSON value, itself included.
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn every_part_is_there_and_is_used() {
-        for schema in schemas() {
+        for schema in list_format_schemas() {
             let value: Value = serde_json::from_str(schema.text).unwrap();
             let name = schema.name;
             assert_eq!(value["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn every_key_that_is_described_says_something() {
-        for schema in schemas() {
+        for schema in list_format_schemas() {
             let value: Value = serde_json::from_str(schema.text).unwrap();
             let described = all(&value).into_iter().filter_map(|part| part.get("description"));
             let texts: Vec<&str> = described.filter_map(Value::as_str).collect();

@@ -21,7 +21,7 @@ correct the work. With `iterations.max`, a failed check executes the step again 
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::check_flow(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_check_flow(
     &[(r#""onFail": { "retry": true, "maxRetries": 2 }"#, r#""onFail": { "next": "s_b2c1de" }"#)],
     &[(r#""onFail": { "next": "s_b2c1de" }"#, r#""onFail": { "retry": true, "maxRetries": 1 }"#)],
 )];

@@ -22,11 +22,11 @@ Fix: Make `edit` and `permission_mode` agree. Of the two instructions, keep one.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::piece(
+    super::twins_of_piece(
         &[("edit: true", "edit: false")],
         &[("edit: false\n    permission_mode", "edit: true\n    permission_mode")],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("    instruction: implement\n", "    instruction: implement\n    instruction_template: Do it.\n")],
         &[("    instruction_template: Do it.\n", "")],
     ),

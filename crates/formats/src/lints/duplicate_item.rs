@@ -22,11 +22,11 @@ conditions that differ.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""allowedIntents": ["next", "repeat"]"#, r#""allowedIntents": ["next", "repeat", "next"]"#)],
         &[(r#"["next", "repeat", "next"]"#, r#"["next", "repeat"]"#)],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("[coding, careful]", "[coding, careful, coding]")],
         &[("[coding, careful, coding]", "[coding, careful]")],
     ),

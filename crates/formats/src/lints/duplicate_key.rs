@@ -23,15 +23,15 @@ Fix: Remove one of the keys, or separate the two objects. Give each parameter it
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""displayName": "Fixer""#, r#""displayName": "Mender", "displayName": "Fixer""#)],
         &[(r#""displayName": "Mender", "#, "")],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("max_iterations: 12", "max_iterations: 12\nmax_iterations: 20")],
         &[("max_iterations: 12\n", "")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""cli": "--base-branch""#, r#""cli": "--issue""#)],
         &[(r#""default": "main", "cli": "--issue""#, r#""default": "main", "cli": "--base""#)],
     ),

@@ -19,7 +19,7 @@ Fix: Remove the `{section.NAME}` that closes the circle, or include fewer sectio
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::closing(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_closing(
     &[("Be kind. ", "Be kind. {section.context}")],
     &[("Be kind. {section.context}", "Be kind.")],
 )];

@@ -21,11 +21,11 @@ Fix: Move the file into the project, or correct the path.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""prompts/system.md""#, r#""../../../system.md""#)],
         &[(r#""../../../system.md""#, r#""../fixer/prompts/system.md""#)],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("../policies/coding.md", "../../../coding.md")],
         &[("../../../coding.md", "../policies/coding.md")],
     ),

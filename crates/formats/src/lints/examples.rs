@@ -6,7 +6,7 @@ use cuegate_flow::checks::check_draft;
 use cuegate_testkit::definitions::{self, Project, edit, project};
 
 use super::{ALL, FILES, TWINS, flow_examples::FLOW};
-use crate::{Loaded, Options, PieceOptions, load_agent, load_piece};
+use crate::{AgentOptions, LoadedDefinition, PieceOptions, load_agent, load_piece};
 
 /// Replacements, applied in order. Each search text must occur exactly once. A pair with an empty search text whose
 /// replacement starts with `//- PATH` adds that file; replacing the search text `//- PATH` by nothing removes it.
@@ -34,33 +34,33 @@ enum Base {
     Piece,
 }
 
-const fn twins(base: Base, broken: Edits, mended: Edits) -> Twins {
+const fn build_twins(base: Base, broken: Edits, mended: Edits) -> Twins {
     Twins { base, broken, spoiled: None, mended }
 }
 
 /// Based on a registry of the "closing" generation.
-pub(super) const fn closing(broken: Edits, mended: Edits) -> Twins {
-    twins(Base::Closing, broken, mended)
+pub(super) const fn twins_of_closing(broken: Edits, mended: Edits) -> Twins {
+    build_twins(Base::Closing, broken, mended)
 }
 
 /// Based on a registry of the "closing" generation without validators.
-pub(super) const fn unguarded(broken: Edits, mended: Edits) -> Twins {
-    twins(Base::Unguarded, broken, mended)
+pub(super) const fn twins_of_unguarded(broken: Edits, mended: Edits) -> Twins {
+    build_twins(Base::Unguarded, broken, mended)
 }
 
 /// Based on a registry of the "complete" generation.
-pub(super) const fn complete(broken: Edits, mended: Edits) -> Twins {
-    twins(Base::Complete, broken, mended)
+pub(super) const fn twins_of_complete(broken: Edits, mended: Edits) -> Twins {
+    build_twins(Base::Complete, broken, mended)
 }
 
 /// Based on a check flow.
-pub(super) const fn check_flow(broken: Edits, mended: Edits) -> Twins {
-    twins(Base::CheckFlow, broken, mended)
+pub(super) const fn twins_of_check_flow(broken: Edits, mended: Edits) -> Twins {
+    build_twins(Base::CheckFlow, broken, mended)
 }
 
 /// Based on a piece.
-pub(super) const fn piece(broken: Edits, mended: Edits) -> Twins {
-    twins(Base::Piece, broken, mended)
+pub(super) const fn twins_of_piece(broken: Edits, mended: Edits) -> Twins {
+    build_twins(Base::Piece, broken, mended)
 }
 
 impl Twins {
@@ -70,7 +70,7 @@ impl Twins {
     }
 }
 
-fn sound(base: Base) -> Project {
+fn files_of_base(base: Base) -> Project {
     match base {
         Base::Closing => project(definitions::CLOSING),
         Base::Unguarded => {
@@ -84,7 +84,7 @@ fn sound(base: Base) -> Project {
     }
 }
 
-fn edited(mut files: Project, edits: Edits) -> Project {
+fn apply_edits(mut files: Project, edits: Edits) -> Project {
     for (from, to) in edits {
         match (*from, *to) {
             ("", to) => files.extend(project(to)),
@@ -97,8 +97,9 @@ fn edited(mut files: Project, edits: Edits) -> Project {
     files
 }
 
-fn load(files: &Project, base: Base) -> Loaded {
-    let agent = |dir: &str| load_agent(files, &Options { agent_dir: dir.to_owned(), ..Options::default() });
+fn load_example(files: &Project, base: Base) -> LoadedDefinition {
+    let agent =
+        |dir: &str| load_agent(files, &AgentOptions { agent_dir: dir.to_owned(), ..AgentOptions::default() });
     match base {
         Base::Closing | Base::Unguarded => agent(".agent/fixer"),
         Base::Complete => agent(".agent/solver"),
@@ -111,8 +112,11 @@ fn load(files: &Project, base: Base) -> Loaded {
 }
 
 /// The severities and the messages of the findings, by code.
-fn found(files: &Project, base: Base) -> BTreeMap<&'static str, (BTreeSet<&'static str>, Vec<String>)> {
-    let loaded = load(files, base);
+fn collect_findings_by_code(
+    files: &Project,
+    base: Base,
+) -> BTreeMap<&'static str, (BTreeSet<&'static str>, Vec<String>)> {
+    let loaded = load_example(files, base);
     let mut all = loaded.diagnostics;
     if !loaded.draft.steps.is_empty() {
         all.extend(check_draft(loaded.draft).diagnostics);
@@ -128,7 +132,7 @@ fn found(files: &Project, base: Base) -> BTreeMap<&'static str, (BTreeSet<&'stat
 }
 
 /// The severities and the section that `docs/findings.md` records for a code.
-fn kept(code: &str) -> (BTreeSet<&'static str>, &'static str) {
+fn read_documented_code(code: &str) -> (BTreeSet<&'static str>, &'static str) {
     const PAGE: &str = include_str!("../../../../docs/findings.md");
     let (_, rest) = PAGE.split_once(&format!("\n## `{code}`: ")).unwrap_or_else(|| panic!("no `{code}`"));
     let line = rest.lines().nth(2).unwrap();
@@ -136,7 +140,7 @@ fn kept(code: &str) -> (BTreeSet<&'static str>, &'static str) {
     (severities.split(" or ").collect(), formats)
 }
 
-fn table() -> Vec<(&'static str, &'static [Twins])> {
+fn list_all_twins() -> Vec<(&'static str, &'static [Twins])> {
     let files = ALL.iter().map(|code| code.name).zip(TWINS.iter().copied());
     files.chain(FLOW.iter().copied()).collect()
 }
@@ -144,14 +148,14 @@ fn table() -> Vec<(&'static str, &'static [Twins])> {
 #[test]
 fn the_broken_one_shows_its_code_and_nothing_else() {
     let mut wrong = Vec::new();
-    for (code, twins) in table() {
+    for (code, twins) in list_all_twins() {
         let mut severities = BTreeSet::new();
         for (at, twins) in twins.iter().enumerate() {
-            let mut files = edited(sound(twins.base), twins.broken);
+            let mut files = apply_edits(files_of_base(twins.base), twins.broken);
             if let Some(how) = twins.spoiled {
                 how(&mut files);
             }
-            let found = found(&files, twins.base);
+            let found = collect_findings_by_code(&files, twins.base);
             if found.keys().copied().collect::<Vec<_>>() != [code] {
                 wrong.push(format!("{code} {at}, {:?}: {found:#?}", twins.base));
             }
@@ -159,7 +163,7 @@ fn the_broken_one_shows_its_code_and_nothing_else() {
         }
         // The flow check reports the codes of `FLOW` too, with other severities.
         let is_of_flow = FLOW.iter().any(|(name, _)| *name == code);
-        let kept = kept(code).0;
+        let kept = read_documented_code(code).0;
         if severities != kept && !(is_of_flow && severities.is_subset(&kept)) {
             wrong.push(format!("{code}: `docs/findings.md` does not say {severities:?}"));
         }
@@ -170,10 +174,10 @@ fn the_broken_one_shows_its_code_and_nothing_else() {
 #[test]
 fn the_mended_one_shows_nothing() {
     let mut wrong = Vec::new();
-    for (code, twins) in table() {
+    for (code, twins) in list_all_twins() {
         for (at, twins) in twins.iter().enumerate() {
-            let broken = edited(sound(twins.base), twins.broken);
-            let found = found(&edited(broken, twins.mended), twins.base);
+            let broken = apply_edits(files_of_base(twins.base), twins.broken);
+            let found = collect_findings_by_code(&apply_edits(broken, twins.mended), twins.base);
             if !found.is_empty() {
                 wrong.push(format!("{code} {at}, {:?}: {found:#?}", twins.base));
             }
@@ -187,10 +191,10 @@ fn the_mended_one_shows_nothing() {
 fn every_code_has_twins_where_it_occurs() {
     let mut wrong = Vec::new();
     assert_eq!(FILES.len(), ALL.len());
-    for (code, twins) in table() {
+    for (code, twins) in list_all_twins() {
         let bases: BTreeSet<Base> = twins.iter().map(|twins| twins.base).collect();
         let has = |wanted: &[Base]| wanted.iter().any(|base| bases.contains(base));
-        for format in kept(code).1.split(", ") {
+        for format in read_documented_code(code).1.split(", ") {
             let enough = match format {
                 "flow" => true,
                 "pieces" => has(&[Base::Piece]),

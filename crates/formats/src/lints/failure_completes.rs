@@ -21,7 +21,7 @@ rounds the run fails. If the check asks whether there is more to do, ask the opp
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::check_flow(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_check_flow(
     &[(r#""onFail": { "fallback": "s_a8f3" }"#, r#""onFail": { "complete": true }"#)],
     &[(r#""onFail": { "complete": true }"#, r#""onFail": { "retry": true, "maxRetries": 1 }"#)],
 )];

@@ -1,12 +1,12 @@
 //! Example pairs for the codes of the flow check that format readers report too.
 
-use super::{Twins, check_flow, closing, complete, piece};
+use super::{Twins, twins_of_check_flow, twins_of_closing, twins_of_complete, twins_of_piece};
 
 /// Each code with its examples.
 pub(super) const FLOW: &[(&str, &[Twins])] = &[
     (
         "no-entry",
-        &[closing(
+        &[twins_of_closing(
             &[(
                 r#"  "entryStep": "initial.fix",
 "#,
@@ -21,7 +21,7 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
     (
         "step-name",
         &[
-            check_flow(
+            twins_of_check_flow(
                 &[
                     (r#""s_b2c1de": {"#, r#""s_xyz": {"#),
                     (r#""id": "s_b2c1de""#, r#""id": "s_xyz""#),
@@ -33,7 +33,7 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
                     (r#""next": "s_xyz""#, r#""next": "s_0a1b""#),
                 ],
             ),
-            piece(
+            twins_of_piece(
                 &[("- name: qa-review", "- name: arch-review")],
                 &[(
                     "- name: arch-review\n        edit: false\n        pass",
@@ -45,11 +45,11 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
     (
         "unknown-target",
         &[
-            closing(
+            twins_of_closing(
                 &[("{section.context}", "{section.contxt}")],
                 &[("{section.contxt}", "{section.context}")],
             ),
-            closing(
+            twins_of_closing(
                 &[(
                     r#""closure.fix": {
       "stepId": "closure.fix", "name": "Clean tree""#,
@@ -63,25 +63,25 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
       "stepId": "closure.fix""#,
                 )],
             ),
-            closing(
+            twins_of_closing(
                 &[(
                     r#""repeat": { "target": "continuation.fix" }"#,
                     r#""repeat": { "target": "continuation.fx" }"#,
                 )],
                 &[(r#""continuation.fx""#, r#""continuation.fix""#)],
             ),
-            complete(
+            twins_of_complete(
                 &[(
                     r#""repeat": { "target": "continuation.fix" }"#,
                     r#""repeat": { "target": "continuation.fx" }"#,
                 )],
                 &[(r#""continuation.fx""#, r#""continuation.fix""#)],
             ),
-            check_flow(
+            twins_of_check_flow(
                 &[(r#"{ "fallback": "s_a8f3" }"#, r#"{ "fallback": "s_a8f4" }"#)],
                 &[(r#""s_a8f4""#, r#""s_a8f3""#)],
             ),
-            piece(
+            twins_of_piece(
                 &[("next: ABORT\n  - name: reviewers", "next: ABORTED\n  - name: reviewers")],
                 &[("ABORTED", "ABORT")],
             ),
@@ -90,15 +90,15 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
     (
         "unknown-variable",
         &[
-            closing(
+            twins_of_closing(
                 &[
                     ("stepId: initial.fix\n", "stepId: initial.fix\ncustomVariables: [depth]\n"),
                     ("{section.context}", "{section.context}{depth}"),
                 ],
                 &[("[depth]", "[remaining]"), ("{depth}", "{remaining}")],
             ),
-            closing(&[("Be kind. ", "Be kind to {uv-nobody}.")], &[("{uv-nobody}", "{uv-issue}")]),
-            closing(
+            twins_of_closing(&[("Be kind. ", "Be kind to {uv-nobody}.")], &[("{uv-nobody}", "{uv-issue}")]),
+            twins_of_closing(
                 &[
                     (
                         r#""entryStep": "initial.fix","#,
@@ -123,7 +123,7 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
     ),
     (
         "closure-skipped",
-        &[closing(
+        &[twins_of_closing(
             &[(
                 r#"{ "type": "detect:graph" }"#,
                 r#"{ "type": "count:iteration", "config": { "maxIterations": 9 } }"#,
@@ -137,18 +137,18 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
     (
         "missing-transition",
         &[
-            check_flow(
+            twins_of_check_flow(
                 &[(r#""onFail": { "fallback": "s_a8f3" }"#, r#""onFail": {}"#)],
                 &[(r#""onFail": {}"#, r#""onFail": { "retry": true, "maxRetries": 1 }"#)],
             ),
-            closing(
+            twins_of_closing(
                 &[(r#", "repeat": { "target": "initial.fix" } }"#, " }")],
                 &[(
                     r#""next": { "target": "continuation.fix" }"#,
                     r#""repeat": { "target": "initial.fix" }, "next": { "target": "continuation.fix" }"#,
                 )],
             ),
-            piece(
+            twins_of_piece(
                 &[(
                     "          - condition: approved\n          - condition: needs_fix\n    rules:",
                     "          - condition: approved\n            interactive_only: true\n          - condition: needs_fix\n            interactive_only: true\n    rules:",
@@ -158,11 +158,11 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
                     "          - condition: needs_fix\n            interactive_only: true\n",
                 )],
             ),
-            closing(
+            twins_of_closing(
                 &[(r#""repeat": { "target": "continuation.fix" }"#, r#""repeat": { "target": null }"#)],
                 &[(r#""repeat": { "target": null }"#, r#""repeat": { "target": "initial.fix" }"#)],
             ),
-            closing(
+            twins_of_closing(
                 &[
                     (r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "jump"]"#),
                     (r#""allowedIntents": ["next", "repeat"]"#, r#""allowedIntents": ["next", "jump"]"#),
@@ -177,7 +177,7 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
     ),
     (
         "monitor-never-acts",
-        &[piece(
+        &[twins_of_piece(
             &[("cycle: [implement, reviewers]", "cycle: [implement]")],
             &[("cycle: [implement]", "cycle: [implement, reviewers]")],
         )],
@@ -185,7 +185,7 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
     (
         "unassigned-value",
         &[
-            closing(
+            twins_of_closing(
                 &[
                     (
                         r#""repeat": { "target": "continuation.fix" }"#,
@@ -200,7 +200,7 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
                 ],
                 &[(r#""stats""#, r#""status""#)],
             ),
-            closing(
+            twins_of_closing(
                 &[(
                     r#""repeat": { "target": "continuation.fix" }"#,
                     r#""repeat": { "condition": "stats", "targets": { "ready": "initial.fix", "default": "continuation.fix" } }"#,
@@ -212,21 +212,21 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
     (
         "unreachable-transition",
         &[
-            check_flow(
+            twins_of_check_flow(
                 &[(r#"{ "fallback": "s_a8f3" }"#, r#"{ "fallback": "s_a8f3", "maxRetries": 3 }"#)],
                 &[(
                     r#"{ "fallback": "s_a8f3", "maxRetries": 3 }"#,
                     r#"{ "fallback": "s_a8f3", "retry": true, "maxRetries": 3 }"#,
                 )],
             ),
-            closing(
+            twins_of_closing(
                 &[
                     (r#""allowedIntents": ["repeat", "handoff"]"#, r#""allowedIntents": ["handoff"]"#),
                     (r#""enum": ["repeat", "handoff"]"#, r#""enum": ["handoff"]"#),
                 ],
                 &[(r#""repeat": { "target": "continuation.fix" }, "#, "")],
             ),
-            closing(
+            twins_of_closing(
                 &[(
                     r#""repeat": { "target": "continuation.fix" }"#,
                     r#""repeat": { "condition": "status", "targets": { "redy": "initial.fix", "default": "continuation.fix" } }"#,
@@ -237,7 +237,7 @@ pub(super) const FLOW: &[(&str, &[Twins])] = &[
     ),
     (
         "unwritten-report",
-        &[piece(
+        &[twins_of_piece(
             &[("{report:00-plan.md}", "{report:plan.md}")],
             &[("{report:plan.md}", "{report:02-decisions.md}")],
         )],

@@ -22,7 +22,7 @@ Fix: Correct the front matter, or the registry.
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::closing(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_closing(
     &[("stepId: initial.fix\n", "stepId: initial.issue\n")],
     &[("stepId: initial.issue\n", "stepId: initial.fix\n")],
 )];

@@ -24,7 +24,7 @@ endings, or export a function: `export default (input) => ({ finished: input.ans
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::unguarded(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_unguarded(
     &[
         (
             r#"{ "type": "detect:graph" }"#,

@@ -21,11 +21,11 @@ key. If `agentId` differs, perhaps `runner.flow.prompts.registry` names the wron
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""stepId": "initial.fix""#, r#""stepId": "initial.fx""#)],
         &[(r#""stepId": "initial.fx""#, r#""stepId": "initial.fix""#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""agentId": "fixer""#, r#""agentId": "mender""#)],
         &[(r#""agentId": "mender""#, r#""agentId": "fixer""#)],
     ),

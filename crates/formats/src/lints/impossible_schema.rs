@@ -21,11 +21,11 @@ Fix: Correct that part. Parts that no answer needs may be impossible.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "repeat"], "minLength": 20"#)],
         &[(r#", "minLength": 20"#, "")],
     ),
-    super::complete(
+    super::twins_of_complete(
         &[(r#""enum": ["next", "wait", "complete"]"#, r#""enum": []"#)],
         &[(r#""enum": []"#, r#""enum": ["next", "wait", "complete"]"#)],
     ),

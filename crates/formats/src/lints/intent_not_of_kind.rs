@@ -20,7 +20,7 @@ Fix: Take the intent out of `allowedIntents`, or correct `stepKind`.
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::closing(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_closing(
     &[
         (r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "repeat", "escalate"]"#),
         (r#""allowedIntents": ["next", "repeat"]"#, r#""allowedIntents": ["next", "repeat", "escalate"]"#),

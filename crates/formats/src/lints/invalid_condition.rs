@@ -25,11 +25,11 @@ straight quotes, and with nothing beside them.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::piece(
+    super::twins_of_piece(
         &[(r#"ai("the task is impossible")"#, "ai()")],
         &[("ai()", r#"ai("the task is impossible")"#)],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[(r#"ai("the task is impossible")"#, r#"AI("the task is impossible")"#)],
         &[("AI(", "ai(")],
     ),

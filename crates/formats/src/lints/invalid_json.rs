@@ -19,7 +19,7 @@ Fix: Correct the place that the finding shows; here a comma is missing after `\"
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::closing(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_closing(
     &[(r#""displayName": "Fixer","#, r#""displayName": "Fixer""#)],
     &[(r#""displayName": "Fixer""#, r#""displayName": "Fixer","#)],
 )];

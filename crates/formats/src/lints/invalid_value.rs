@@ -20,22 +20,22 @@ Fix: Write an allowed value; the hint names the nearest one or the form that is 
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""type": "number""#, r#""type": "numer""#)],
         &[(r#""type": "numer""#, r#""type": "number""#)],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("permission_mode: edit", "permission_mode: write")],
         &[("permission_mode: write", "permission_mode: full")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(
             r#""type": "string", "description": "Base", "default": "main""#,
             r#""type": "array", "description": "Base", "default": ["a,b"]"#,
         )],
         &[(r#"["a,b"]"#, r#"["a", "b"]"#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""from": "initial.fix.approach""#, r#""from": "approach""#)],
         &[(r#""from": "approach""#, r#""from": "initial.fix.approach""#)],
     ),

@@ -23,6 +23,9 @@ Fix: Correct the place that the finding shows.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::piece(&[("  - name: plan", "	- name: plan")], &[("	- name: plan", "  - name: plan")]),
-    super::closing(&[("stepId: initial.fix\n", "stepId: [\n")], &[("stepId: [\n", "stepId: initial.fix\n")]),
+    super::twins_of_piece(&[("  - name: plan", "	- name: plan")], &[("	- name: plan", "  - name: plan")]),
+    super::twins_of_closing(
+        &[("stepId: initial.fix\n", "stepId: [\n")],
+        &[("stepId: [\n", "stepId: initial.fix\n")],
+    ),
 ];

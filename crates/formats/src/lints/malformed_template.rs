@@ -19,7 +19,7 @@ Fix: Close or correct the block at the place that the finding shows; here `{{/ea
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::closing(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_closing(
     &[("{{/each}}{{else}}", "{{else}}")],
     &[("{{this}}{{else}}", "{{this}}{{/each}}{{else}}")],
 )];

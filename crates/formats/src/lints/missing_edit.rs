@@ -20,7 +20,7 @@ Fix: Add `edit: true` or `edit: false`.
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::piece(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_piece(
     &[("    edit: true\n", "")],
     &[("    permission_mode: edit", "    edit: true\n    permission_mode: edit")],
 )];

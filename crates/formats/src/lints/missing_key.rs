@@ -27,7 +27,7 @@ Fix: Add the key; here `outputSchemaRef`. A step that other prompts only include
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(
             r#"  "c1": "steps",
 "#,
@@ -35,12 +35,15 @@ pub(super) const TWINS: &[super::Twins] = &[
         )],
         &[(r#""agentId": "fixer","#, r#""agentId": "fixer", "c1": "steps","#)],
     ),
-    super::piece(&[("max_iterations: 12\n", "")], &[("name: sound\n", "name: sound\nmax_iterations: 9\n")]),
-    super::piece(
+    super::twins_of_piece(
+        &[("max_iterations: 12\n", "")],
+        &[("name: sound\n", "name: sound\nmax_iterations: 9\n")],
+    ),
+    super::twins_of_piece(
         &[("max_iterations: 12\n", ""), ("\nmovements:\n", "\nsteps:\n")],
         &[("name: sound\n", "name: sound\nmax_steps: 9\n")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(
             r##"      "outputSchemaRef": { "file": "fix.json", "schema": "#/$defs/closure.fix" },
 "##,
@@ -51,7 +54,7 @@ pub(super) const TWINS: &[super::Twins] = &[
             r#""permissionMode": "plan", "uvVariables": ["issue"], "outputSchemaRef": { "file": "fix.json", "schema": "closure.fix" },"#,
         )],
     ),
-    super::complete(
+    super::twins_of_complete(
         &[(
             r##"      "outputSchemaRef": { "file": "fix.json", "schema": "#/definitions/initial.fix" },
 "##,
@@ -62,7 +65,7 @@ pub(super) const TWINS: &[super::Twins] = &[
             r#""edition": "default", "outputSchemaRef": { "file": "fix.json", "schema": "initial.fix" },"#,
         )],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[
             (r#""c2": "continuation", "c3": "fix""#, r#""c2": "retry", "c3": "fix""#),
             (
@@ -75,7 +78,7 @@ pub(super) const TWINS: &[super::Twins] = &[
             r#""c2": "retry", "c3": "fix", "stepKind": "work", "model""#,
         )],
     ),
-    super::unguarded(
+    super::twins_of_unguarded(
         &[(
             r#"{ "type": "detect:graph" }"#,
             r#"{ "type": "poll:state", "config": { "resourceType": "file" } }"#,

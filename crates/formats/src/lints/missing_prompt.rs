@@ -22,14 +22,14 @@ Fix: Write the file, or correct `c2`, `c3`, `edition`, `adaptation` or the folde
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""c2": "continuation", "c3": "fix""#, r#""c2": "continuation", "c3": "mend""#)],
         &[(
             "",
             "//- .agent/fixer/prompts/steps/continuation/mend/f_default.md\n{uv-approach}, {uv-previous_summary}\n",
         )],
     ),
-    super::complete(
+    super::twins_of_complete(
         &[(
             r#""c2": "continuation", "c3": "fix""#,
             r#""c2": "continuation", "c3": "mend", "fallbackKey": "continuation_issue""#,
@@ -39,11 +39,11 @@ pub(super) const TWINS: &[super::Twins] = &[
             "//- .agent/solver/prompts/steps/continuation/mend/f_default.md\nGo on: {uv-initial_fix_approach}\n",
         )],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[("Be kind. ", "")],
         &[("", "//- .agent/fixer/prompts/steps/section/context/f_default.md\nBe brief.\n")],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("Money is counted in cents.", "")],
         &[("", "//- .takt/knowledge/domain.md\nMoney is counted in cents.\n")],
     ),

@@ -25,15 +25,15 @@ Fix: Write agent and registry in one generation.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""c1": "steps","#, r#""c1": "steps", "completionSteps": {},"#)],
         &[(r#" "completionSteps": {},"#, "")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""displayName": "Fixer","#, r#""displayName": "Fixer", "behavior": {},"#)],
         &[(r#" "behavior": {},"#, "")],
     ),
-    super::check_flow(
+    super::twins_of_check_flow(
         &[(r#""stepFlow""#, r#""iterationBudget""#)],
         &[(r#""iterationBudget""#, r#""stepFlow""#)],
     ),

@@ -23,7 +23,7 @@ Fix: Move the members that write into a movement of their own, or let all member
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::piece(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_piece(
     &[(
         "        edit: false\n        instruction_template: Review the architecture.",
         "        edit: true\n        instruction_template: Review the architecture.",

@@ -55,7 +55,9 @@ mod wrong_type;
 
 use cuegate_flow::checks::Code;
 #[cfg(test)]
-use examples::{Twins, check_flow, closing, complete, piece, unguarded};
+use examples::{
+    Twins, twins_of_check_flow, twins_of_closing, twins_of_complete, twins_of_piece, twins_of_unguarded,
+};
 
 /// Collects the code of each file under the name that reports use.
 macro_rules! all {
@@ -158,17 +160,17 @@ pub(crate) fn is_of_yaml(code: &str) -> bool {
 
 /// Every code that loading a definition can report, besides `no-entry`, `step-name`, `unknown-target` and
 /// `unknown-variable`, which the flow check defines.
-pub fn codes() -> Vec<Code> {
+pub fn list_codes() -> Vec<Code> {
     ALL.to_vec()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FILES, codes};
+    use super::{FILES, list_codes};
 
     #[test]
     fn every_code_is_unique_kebab_case_and_has_a_page() {
-        let codes = codes();
+        let codes = list_codes();
         for pair in codes.windows(2) {
             assert!(pair[0].name < pair[1].name, "{} stands before {}", pair[0].name, pair[1].name);
         }

@@ -24,11 +24,11 @@ Fix: Rename the report, for example `02-decisions.md`.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::piece(
+    super::twins_of_piece(
         &[("Decisions: 02-decisions.md", "Decisions: 01-scope.md")],
         &[("Decisions: 01-scope.md", "Decisions: 03-decisions.md")],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("Decisions: 02-decisions.md", "Decisions: 01-Scope.md")],
         &[("Decisions: 01-Scope.md", "Decisions: 02-Scope.md")],
     ),

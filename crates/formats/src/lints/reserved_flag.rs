@@ -18,7 +18,7 @@ Fix: Give the parameter another `cli`, or pass its value with `--set NAME=VALUE`
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::closing(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_closing(
     &[(r#""cli": "--base-branch""#, r#""cli": "--model""#)],
     &[(r#""cli": "--model""#, r#""cli": "--base-model""#)],
 )];

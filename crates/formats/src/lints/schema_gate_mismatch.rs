@@ -32,30 +32,30 @@ Fix: Make schema and gate agree: list the same intents in the `enum`, add the fi
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""handoffFields": ["status"]"#, r#""handoffFields": ["state"]"#)],
         &[(r#""handoffFields": ["state"]"#, r#""handoffFields": ["status"]"#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#"["plan.approach"]"#, r#"["plan.approach", "plan.risks"]"#)],
         &[(
             r#""approach": { "type": "string" }"#,
             r#""approach": { "type": "string" }, "risks": { "type": "string" }"#,
         )],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""enum": ["next", "repeat"]"#, r#""enum": ["next"]"#)],
         &[(r#""enum": ["next"]"#, r#""enum": ["next", "repeat"]"#)],
     ),
-    super::complete(
+    super::twins_of_complete(
         &[(r#""intentField": "next_action.action""#, r#""intentField": "decision""#)],
         &[(r#""intentField": "decision""#, r#""intentField": "next_action.action""#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""required": ["next_action", "plan"]"#, r#""required": ["plan"]"#)],
         &[(r#""required": ["plan"]"#, r#""required": ["next_action", "plan"]"#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[
             (r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "jump"]"#),
             (
@@ -66,7 +66,7 @@ pub(super) const TWINS: &[super::Twins] = &[
         ],
         &[("next_action.reason", "plan.approach")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[
             (r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "jump"]"#),
             (
@@ -81,7 +81,7 @@ pub(super) const TWINS: &[super::Twins] = &[
         ],
         &[(r#"["continuation.fix", "closure.fix"]"#, r#"["continuation.fix"]"#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[
             (r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "jump"]"#),
             (
@@ -92,7 +92,7 @@ pub(super) const TWINS: &[super::Twins] = &[
         ],
         &[("next_action.to", "plan.approach")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[
             (
                 r#""status": { "enum": ["ready", "blocked"] }"#,
@@ -107,26 +107,26 @@ pub(super) const TWINS: &[super::Twins] = &[
       "outputSchemaRef": { "file": "fix.json", "schema": "initial.fix" }"#,
         )],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(
             r#""status": { "enum": ["ready", "blocked"] }"#,
             r#""status": { "enum": ["ready", "blocked"] }, "stepId": { "const": "continuation" }"#,
         )],
         &[(r#"{ "const": "continuation" }"#, r#"{ "const": "continuation.fix" }"#)],
     ),
-    super::complete(
+    super::twins_of_complete(
         &[(r#""stepId": { "const": "initial.fix" }"#, r#""stepId": { "const": "initial.issue" }"#)],
         &[(r#""const": "initial.issue""#, r#""const": "initial.fix""#)],
     ),
-    super::complete(
+    super::twins_of_complete(
         &[(r#""stepId": { "const": "initial.fix" }"#, r#""stepId": { "type": "string" }"#)],
         &[(r#""stepId": { "type": "string" }"#, r#""stepId": { "enum": ["initial.fix"] }"#)],
     ),
-    super::complete(
+    super::twins_of_complete(
         &[(r#"{ "enum": ["next", "wait", "complete"] }"#, r#"{ "type": "string" }"#)],
         &[(r#""action": { "type": "string" }"#, r#""action": { "enum": ["next", "wait", "complete"] }"#)],
     ),
-    super::complete(
+    super::twins_of_complete(
         &[(r#"["next", "wait", "complete"]"#, r#"["next", "wait", "complete", "done"]"#)],
         &[(r#", "done"]"#, "]")],
     ),

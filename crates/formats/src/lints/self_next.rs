@@ -24,7 +24,7 @@ movement that does what is missing, or ask a person with `requires_user_input: t
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[
             (r#""enum": ["repeat", "handoff"]"#, r#""enum": ["next", "handoff"]"#),
             (r#""allowedIntents": ["repeat", "handoff"]"#, r#""allowedIntents": ["next", "handoff"]"#),
@@ -39,11 +39,11 @@ pub(super) const TWINS: &[super::Twins] = &[
             ),
         ],
     ),
-    super::check_flow(
+    super::twins_of_check_flow(
         &[(r#""onFail": { "fallback": "s_a8f3" }"#, r#""onFail": { "next": "s_b2c1de" }"#)],
         &[(r#""onFail": { "next": "s_b2c1de" }"#, r#""onFail": { "retry": true, "maxRetries": 1 }"#)],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[(
             "      - condition: Cannot proceed\n        next: ABORT",
             "      - condition: Cannot proceed\n        next: implement",

@@ -21,7 +21,7 @@ Fix: Give the parameter or the input another name. Remove it if the built-in var
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
     // An input with the name of a parameter.
-    super::closing(
+    super::twins_of_closing(
         &[
             (r#""approach": { "from""#, r#""issue": { "from""#),
             ("{uv-approach} /", "{uv-issue} /"),
@@ -34,7 +34,7 @@ pub(super) const TWINS: &[super::Twins] = &[
         ],
     ),
     // An input with the name of what every run has.
-    super::closing(
+    super::twins_of_closing(
         &[
             (r#""approach": { "from""#, r#""iteration": { "from""#),
             ("{uv-approach} /", "{uv-iteration} /"),
@@ -46,7 +46,7 @@ pub(super) const TWINS: &[super::Twins] = &[
             (r#"["iteration", "previous_summary"]"#, r#"["plan", "previous_summary"]"#),
         ],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[
             (r#""baseBranch": {"#, r#""remaining": {"#),
             ("against {uv-base-branch}", "against {uv-remaining}"),

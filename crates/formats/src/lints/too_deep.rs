@@ -19,7 +19,7 @@ Fix: Look for a closing bracket that is missing, or for a generator that went wr
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(
             r#""status": { "enum": ["ready", "blocked"] }"#,
             r#""status": { "enum": ["ready", [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]] }"#,
@@ -29,7 +29,7 @@ pub(super) const TWINS: &[super::Twins] = &[
             "[[]]",
         )],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[(
             "description: A piece with everything",
             "description: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",

@@ -23,14 +23,14 @@ Fix: Add the variable to `uvVariables`, set `usesStdin` to `true`, or add the va
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[("Close #{uv-issue}", "Close #{uv-issue} {uv-baseBranch}")],
         &[(
             r#""permissionMode": "plan", "uvVariables": ["issue"]"#,
             r#""permissionMode": "plan", "uvVariables": ["issue", "baseBranch"]"#,
         )],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[("Commit for #{uv-issue}", "Commit {{branch}}")],
         &[(
             r#""changedFiles": "parseChangedFiles""#,

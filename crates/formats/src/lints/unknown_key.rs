@@ -25,15 +25,15 @@ Fix: Correct the key; the hint names the nearest known one or the object it belo
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""usesStdin": true"#, r#""usesStdin": true, "useStdin": true"#)],
         &[(r#", "useStdin": true"#, "")],
     ),
-    super::check_flow(
+    super::twins_of_check_flow(
         &[(r#""message": "string""#, r#""messag": "string""#)],
         &[(r#""messag": "string""#, r#""message": "string""#)],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("permission_mode: edit", "permision_mode: edit")],
         &[("permision_mode", "permission_mode")],
     ),

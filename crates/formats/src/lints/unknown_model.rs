@@ -20,4 +20,4 @@ Fix: Correct the name, or say in cuegate.toml how your provider calls it: `NAME 
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] =
-    &[super::closing(&[(r#""sonnet""#, r#""sonet""#)], &[(r#""sonet""#, r#""opus""#)])];
+    &[super::twins_of_closing(&[(r#""sonnet""#, r#""sonet""#)], &[(r#""sonet""#, r#""opus""#)])];

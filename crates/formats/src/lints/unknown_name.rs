@@ -29,31 +29,31 @@ exist are `stdout`, `stderr` and `errorOutput`.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""parseChangedFiles""#, r#""parseChanges""#)],
         &[(r#""parseChanges""#, r#""parseUntrackedFiles""#)],
     ),
-    super::piece(&[("[coding, careful]", "[codng, coding, careful]")], &[("[codng, ", "[")]),
-    super::piece(
+    super::twins_of_piece(&[("[coding, careful]", "[codng, coding, careful]")], &[("[codng, ", "[")]),
+    super::twins_of_piece(
         &[(r#"all("approved")"#, r#"all("aproved")"#)],
         &[(r#"all("aproved")"#, r#"all("approved", "approved")"#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""validator": "git-clean""#, r#""validator": "git-cleen""#)],
         &[("git-cleen", "git-clean")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""failurePattern": "git-dirty""#, r#""failurePattern": "git-dirt""#)],
         &[(r#""git-dirt""#, r#""git-dirty""#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(
             r#""entryStep": "initial.fix","#,
             r#""entryStepMapping": { "detect:graph": "initial.fix", "count:itaration": "initial.fix" },"#,
         )],
         &[("count:itaration", "count:iteration")],
     ),
-    super::complete(
+    super::twins_of_complete(
         &[(
             r#""entryStep": "initial.fix","#,
             r#""entryStepMapping": { "stepMachine": "initial.fix", "issue": "initial.fix" },"#,

@@ -25,17 +25,20 @@ is meant as text.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::piece(&[("Plan {task}.", "Plan {tasks}.")], &[("{tasks}", "{task}")]),
-    super::closing(&[("Close #{uv-issue}", "Close #{uv-issue}: {issue}")], &[(": {issue}", ": {uv-issue}")]),
-    super::closing(
+    super::twins_of_piece(&[("Plan {task}.", "Plan {tasks}.")], &[("{tasks}", "{task}")]),
+    super::twins_of_closing(
+        &[("Close #{uv-issue}", "Close #{uv-issue}: {issue}")],
+        &[(": {issue}", ": {uv-issue}")],
+    ),
+    super::twins_of_closing(
         &[("Close #{uv-issue}", "Close #{uv-issue}: {uv_issue}")],
         &[("{uv_issue}", "{uv-issue}")],
     ),
-    super::closing(&[("Close #{uv-issue}", "Close #{uv-issue}: {uv-a b}")], &[(": {uv-a b}", "")]),
-    super::complete(&[("Plan.", "Plan {task}.")], &[("{task}", "{input_text}")]),
-    super::check_flow(&[("Implement.", "Implement {topic}.")], &[("{topic}", "{uv-topic}")]),
-    super::piece(&[("Plan {task}.", "Plan {{task}}.")], &[("{{task}}", "{task}")]),
-    super::piece(&[("Plan {task}.", "Plan ${task}.")], &[("${task}", "{task}")]),
-    super::piece(&[("Plan {task}.", "Plan {input_text}.")], &[("{input_text}", "{task}")]),
-    super::closing(&[("Be kind. ", "Be kind to {{issue}}.")], &[("{{issue}}", "{uv-issue}")]),
+    super::twins_of_closing(&[("Close #{uv-issue}", "Close #{uv-issue}: {uv-a b}")], &[(": {uv-a b}", "")]),
+    super::twins_of_complete(&[("Plan.", "Plan {task}.")], &[("{task}", "{input_text}")]),
+    super::twins_of_check_flow(&[("Implement.", "Implement {topic}.")], &[("{topic}", "{uv-topic}")]),
+    super::twins_of_piece(&[("Plan {task}.", "Plan {{task}}.")], &[("{{task}}", "{task}")]),
+    super::twins_of_piece(&[("Plan {task}.", "Plan ${task}.")], &[("${task}", "{task}")]),
+    super::twins_of_piece(&[("Plan {task}.", "Plan {input_text}.")], &[("{input_text}", "{task}")]),
+    super::twins_of_closing(&[("Be kind. ", "Be kind to {{issue}}.")], &[("{{issue}}", "{uv-issue}")]),
 ];

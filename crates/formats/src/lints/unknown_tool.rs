@@ -21,11 +21,14 @@ may be right: then ignore the warning.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#"["*"]"#, r#"["Read", "Edti", "Bash(git:*)", "mcp__github__get_issue"]"#)],
         &[(r#""Edti""#, r#""Edit""#)],
     ),
-    super::closing(&[(r#"["*"]"#, r#"["Read", "Bash(git:*"]"#)], &[("git:*", "git:*)")]),
-    super::check_flow(&[(r#"["Read", "Edit"]"#, r#"["read", "Edit"]"#)], &[(r#""read""#, r#""Read""#)]),
-    super::piece(&[("[Read, Grep]", "[Read, Search]")], &[("Search", "WebSearch")]),
+    super::twins_of_closing(&[(r#"["*"]"#, r#"["Read", "Bash(git:*"]"#)], &[("git:*", "git:*)")]),
+    super::twins_of_check_flow(
+        &[(r#"["Read", "Edit"]"#, r#"["read", "Edit"]"#)],
+        &[(r#""read""#, r#""Read""#)],
+    ),
+    super::twins_of_piece(&[("[Read, Grep]", "[Read, Search]")], &[("Search", "WebSearch")]),
 ];

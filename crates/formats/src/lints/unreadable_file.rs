@@ -20,28 +20,28 @@ Fix: Write the file, correct the path, or correct the permissions of the file. S
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""steps_registry.json""#, r#""steps.json""#)],
         &[(r#""steps.json""#, r#""steps_registry.json""#)],
     ),
-    super::piece(&[], &[("Change one thing", "Change only one thing")])
+    super::twins_of_piece(&[], &[("Change one thing", "Change only one thing")])
         .spoiled(|files| drop(files.remove(".takt/pieces/sound.yaml"))),
-    super::piece(
+    super::twins_of_piece(
         &[("../policies/coding.md", "../policies/codng.md")],
         &[("", "//- .takt/policies/codng.md\nSimple before easy.\n")],
     ),
-    super::closing(&[], &[("Be kind. ", "Be kind, cafe or not.")]).spoiled(|files| {
+    super::twins_of_closing(&[], &[("Be kind. ", "Be kind, cafe or not.")]).spoiled(|files| {
         drop(files.insert(".agent/fixer/prompts/system.md".to_owned(), b"caf\xe9".to_vec()))
     }),
-    super::piece(&[], &[("Money is counted in cents.", "Money is counted in cents, not €.")])
+    super::twins_of_piece(&[], &[("Money is counted in cents.", "Money is counted in cents, not €.")])
         .spoiled(|files| drop(files.insert(".takt/knowledge/domain.md".to_owned(), b"not \x80".to_vec()))),
-    super::closing(&[], &[("Be kind. ", "Be brief.")]).spoiled(|files| {
+    super::twins_of_closing(&[], &[("Be kind. ", "Be brief.")]).spoiled(|files| {
         drop(files.insert(
             ".agent/fixer/prompts/system.md".to_owned(),
             vec![b'x'; crate::source::files::FILE_BYTES_MAX + 1],
         ))
     }),
-    super::piece(&[], &[("Money is counted in cents.", "Cents.")]).spoiled(|files| {
+    super::twins_of_piece(&[], &[("Money is counted in cents.", "Cents.")]).spoiled(|files| {
         drop(files.insert(
             ".takt/knowledge/domain.md".to_owned(),
             vec![b'x'; crate::source::files::FILE_BYTES_MAX + 1],

@@ -19,7 +19,7 @@ level; `#/$defs/name` is a pointer.
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::closing(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_closing(
     &[(r#""file": "fix.json", "schema": "initial.fix""#, r#""file": "fix.json", "schema": "initial.fx""#)],
     &[(r#""schema": "initial.fx""#, r##""schema": "#/$defs/initial.fix""##)],
 )];

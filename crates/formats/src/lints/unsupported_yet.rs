@@ -21,9 +21,9 @@ Fix: Follow the hint, or wait for a version that supports it.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::check_flow(
+    super::twins_of_check_flow(
         &[(r#""behavior": {"#, r#""behavior": { "preCloseValidation": { "enabled": true },"#)],
         &[(r#""enabled": true"#, r#""enabled": false"#)],
     ),
-    super::piece(&[("session: refresh", "arpeggio: {}")], &[("arpeggio: {}", "session: refresh")]),
+    super::twins_of_piece(&[("session: refresh", "arpeggio: {}")], &[("arpeggio: {}", "session: refresh")]),
 ];

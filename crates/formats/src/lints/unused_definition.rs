@@ -27,7 +27,7 @@ that should run as a step needs `structuredGate`, `transitions` and `outputSchem
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(
             r#""closure.fix": {
       "stepId": "closure.fix", "name": "Clean tree""#,
@@ -41,19 +41,19 @@ pub(super) const TWINS: &[super::Twins] = &[
       "stepId": "closure.fix", "name": "Clean tree""#,
         )],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("    knowledge: domain\n", "")],
         &[("    policy: [coding, careful]\n", "    policy: [coding, careful]\n    knowledge: [domain]\n")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(
             r#""failurePatterns": {"#,
             r#""failurePatterns": { "spare": { "description": "x", "edition": "failed" },"#,
         )],
         &[(r#" "spare": { "description": "x", "edition": "failed" },"#, "")],
     ),
-    super::closing(&[("{section.context}", "")], &[("Approach: ", "{section.context}Approach: ")]),
-    super::closing(
+    super::twins_of_closing(&[("{section.context}", "")], &[("Approach: ", "{section.context}Approach: ")]),
+    super::twins_of_closing(
         &[(
             r#""git-clean": {
       "type""#,

@@ -28,11 +28,11 @@ into an `allOf`: `\"allOf\": [{ \"$ref\": … }], \"minLength\": 3`.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""usesStdin": true"#, r#""priority": 1, "usesStdin": true"#)],
         &[(r#""priority": 1, "#, "")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(
             r#""acceptEdits" }
   }"#,
@@ -42,11 +42,11 @@ pub(super) const TWINS: &[super::Twins] = &[
         )],
         &[(r#", "root": "../trees""#, "")],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("max_iterations: 12", "max_iterations: 12\nanswer_agent: coder")],
         &[("\nanswer_agent: coder", "")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[
             (
                 r#""status": { "enum": ["ready", "blocked"] }"#,
@@ -59,11 +59,11 @@ pub(super) const TWINS: &[super::Twins] = &[
             r##"{ "allOf": [{ "$ref": "#/words" }], "minLength": 3 }"##,
         )],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""failFast": false, "fallbackIntent": "repeat""#, r#""fallbackIntent": "repeat""#)],
         &[(r#""fallbackIntent": "repeat""#, r#""failFast": false, "fallbackIntent": "repeat""#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[
             (
                 r#""c1": "steps""#,
@@ -73,15 +73,15 @@ pub(super) const TWINS: &[super::Twins] = &[
         ],
         &[(r#""edition": "own""#, r#""edition": "default""#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""failFast": false, "fallbackIntent": "repeat""#, r#""failFast": false"#)],
         &[(r#""failFast": false"#, r#""failFast": false, "fallbackIntent": "closing""#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""default": "main""#, r#""default": "main", "required": true"#)],
         &[(r#""default": "main", "#, "")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""userPromptsBase": ".agent/fixer/prompts""#, r#""userPromptsBase": ".agent/fixer/prompt""#)],
         &[(
             r#"  "userPromptsBase": ".agent/fixer/prompt",

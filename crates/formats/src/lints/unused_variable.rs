@@ -25,18 +25,18 @@ remove the declaration.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[("Close #{uv-issue}", "Close it")],
         &[(r#""permissionMode": "plan", "uvVariables": ["issue"],"#, r#""permissionMode": "plan","#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(
             r#""changedFiles": "parseChangedFiles""#,
             r#""changedFiles": "parseChangedFiles", "branch": "stdout""#,
         )],
         &[("Commit for #{uv-issue}", "Commit {{branch}}")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(" against {uv-base-branch}", ""), (r#"["issue", "baseBranch"]"#, r#"["issue"]"#)],
         &[("of {unknown}", "of {uv-base-branch}")],
     ),

@@ -21,7 +21,7 @@ Fix: Correct the verdict, or remove the part; here lower `maxIterations` to what
 };
 
 #[cfg(test)]
-pub(super) const TWINS: &[super::Twins] = &[super::unguarded(
+pub(super) const TWINS: &[super::Twins] = &[super::twins_of_unguarded(
     &[(
         r#"{ "type": "detect:graph" }"#,
         r#"{ "type": "meta:composite", "config": { "operator": "and", "conditions": [

@@ -28,7 +28,7 @@ abort when validation fails, move the command to a movement that may change file
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
     // A tool that writes, where nothing may be written.
-    super::unguarded(
+    super::twins_of_unguarded(
         &[(
             r#""allowedTools": ["*"], "permissionMode": "acceptEdits""#,
             r#""allowedTools": ["Read", "Edit"], "permissionMode": "plan""#,
@@ -36,33 +36,33 @@ pub(super) const TWINS: &[super::Twins] = &[
         &[(r#""permissionMode": "plan" }"#, r#""permissionMode": "acceptEdits" }"#)],
     ),
     // The step that hands off has to mend what the validator finds.
-    super::closing(
+    super::twins_of_closing(
         &[(r#""model": "haiku""#, r#""model": "haiku", "permissionMode": "plan""#)],
         &[(
             r#""model": "haiku", "permissionMode": "plan""#,
             r#""model": "haiku", "permissionMode": "acceptEdits""#,
         )],
     ),
-    super::closing(&[(r#"["*"]"#, r#"["Read", "Glob"]"#)], &[(r#""Glob""#, r#""Edit""#)]),
-    super::complete(&[(r#"["*"]"#, r#"["Read", "Glob"]"#)], &[(r#""Glob""#, r#""Write""#)]),
-    super::check_flow(
+    super::twins_of_closing(&[(r#"["*"]"#, r#"["Read", "Glob"]"#)], &[(r#""Glob""#, r#""Edit""#)]),
+    super::twins_of_complete(&[(r#"["*"]"#, r#"["Read", "Glob"]"#)], &[(r#""Glob""#, r#""Write""#)]),
+    super::twins_of_check_flow(
         &[(r#""acceptEdits""#, r#""plan""#)],
         &[(r#"["Read", "Edit"]"#, r#"["Read", "Bash"]"#)],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("[Read, Grep]", r#"[Read, "Edit(src/**)"]"#)],
         &[("    edit: false\n    allowed_tools", "    edit: true\n    allowed_tools")],
     ),
-    super::piece(
+    super::twins_of_piece(
         &[("    edit: true\n", "    edit: true\n    allowed_tools: [Read, Grep]\n")],
         &[("[Read, Grep]\n    permission_mode", "[Read, Grep, Edit]\n    permission_mode")],
     ),
     // A command of its quality gates.
-    super::piece(
+    super::twins_of_piece(
         &[("    edit: true\n    permission_mode: edit\n", "    edit: false\n")],
         &[("      - command: cargo test\n        timeout_ms: 90000\n", "")],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""acceptEdits""#, r#""default""#)],
         &[(
             r#""default" }
@@ -71,7 +71,7 @@ pub(super) const TWINS: &[super::Twins] = &[
 "#,
         )],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""permissionMode": "plan""#, r#""permissionMode": "bypassPermissions""#)],
         &[(r#""permissionMode": "acceptEdits""#, r#""permissionMode": "bypassPermissions""#)],
     ),

@@ -26,14 +26,14 @@ intent that ends the run.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""repeat": { "target": "continuation.fix" }"#, r#""repeat": { "target": "closure.fix" }"#)],
         &[(
             r#""repeat": { "target": "closure.fix" }, "handoff""#,
             r#""repeat": { "target": "initial.fix" }, "handoff""#,
         )],
     ),
-    super::complete(
+    super::twins_of_complete(
         &[(
             r#""next": { "target": "continuation.fix" },
         "repeat": { "target": "continuation.fix" }"#,
@@ -42,7 +42,7 @@ pub(super) const TWINS: &[super::Twins] = &[
         )],
         &[(r#""next": { "target": "complete.fix" }"#, r#""next": { "target": "initial.fix" }"#)],
     ),
-    super::complete(
+    super::twins_of_complete(
         &[(
             r#""repeat": { "target": "initial.fix" },
         "complete": { "target": "complete.fix" }"#,
@@ -51,11 +51,11 @@ pub(super) const TWINS: &[super::Twins] = &[
         )],
         &[(r#""complete": { "target": "initial.fix" }"#, r#""complete": { "target": "complete.fix" }"#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[(r#""closing": { "target": null }"#, r#""closing": { "target": "initial.fix" }"#)],
         &[(r#""closing": { "target": "initial.fix" }"#, r#""closing": { "target": null }"#)],
     ),
-    super::closing(
+    super::twins_of_closing(
         &[
             (r#""enum": ["next", "repeat"]"#, r#""enum": ["next", "repeat", "handoff"]"#),
             (r#""allowedIntents": ["next", "repeat"]"#, r#""allowedIntents": ["next", "repeat", "handoff"]"#),

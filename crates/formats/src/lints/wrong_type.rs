@@ -20,9 +20,12 @@ Fix: Write a value of the type that the message names; here `edit: true`.
 
 #[cfg(test)]
 pub(super) const TWINS: &[super::Twins] = &[
-    super::closing(
+    super::twins_of_closing(
         &[(r#""displayName": "Fixer""#, r#""displayName": 7"#)],
         &[(r#""displayName": 7"#, r#""displayName": "7""#)],
     ),
-    super::piece(&[("    edit: true\n", "    edit: yes\n")], &[("    edit: yes\n", "    edit: true\n")]),
+    super::twins_of_piece(
+        &[("    edit: true\n", "    edit: yes\n")],
+        &[("    edit: yes\n", "    edit: true\n")],
+    ),
 ];

@@ -5,7 +5,7 @@ use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::list;
+use crate::source::suggest::quote_names;
 use crate::values::json::{Entry, Json, Kind};
 
 /// Keys that constrain no answer: notes, and definitions that references lead to.
@@ -40,13 +40,13 @@ pub(crate) fn is_beside_ref(entry: &Entry) -> bool {
 /// file is read: findings that repeat each other exactly are dropped.
 pub(crate) fn check_refs(file: &Json, found: &Findings) {
     if !counts_beside_ref(file) {
-        walk(file, found);
+        check_nested_refs(file, found);
     }
 }
 
-fn walk(schema: &Json, found: &Findings) {
+fn check_nested_refs(schema: &Json, found: &Findings) {
     match &schema.kind {
-        Kind::List(items) => items.iter().for_each(|item| walk(item, found)),
+        Kind::List(items) => items.iter().for_each(|item| check_nested_refs(item, found)),
         Kind::Object(entries) => {
             check_one(schema, found);
             for entry in entries {
@@ -58,8 +58,8 @@ fn walk(schema: &Json, found: &Findings) {
                         "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas"
                         | "dependencies",
                         Kind::Object(named),
-                    ) => named.iter().for_each(|entry| walk(&entry.value, found)),
-                    _ => walk(&entry.value, found),
+                    ) => named.iter().for_each(|entry| check_nested_refs(&entry.value, found)),
+                    _ => check_nested_refs(&entry.value, found),
                 }
             }
         }
@@ -72,7 +72,7 @@ fn check_one(schema: &Json, found: &Findings) {
     let beside: Vec<_> = schema.pairs().iter().filter(|entry| !NOTES.contains(&&*entry.key)).collect();
     let Some(first) = beside.first() else { return };
     let keys: Vec<&str> = beside.iter().map(|entry| &*entry.key).collect();
-    let message = format!("{} beside `$ref` to `{reference}` has no force", list(&keys));
+    let message = format!("{} beside `$ref` to `{reference}` has no force", quote_names(&keys));
     found.push(
         Diagnostic::warning(lints::UNUSED_KEY, first.key_span, message)
             .hint("put the `$ref` into an `allOf`, and this beside that"),

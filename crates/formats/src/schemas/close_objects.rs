@@ -14,10 +14,10 @@ use serde_json::{Map, Value};
 /// closed around the names that all of them give it, so that what fitted all of them before still does. Alternatives
 /// are closed each by itself, unless what they stand beside names the object as well. What only tells objects apart
 /// (`if` and `not`) closes nothing, or it would tell more of them apart than it says.
-pub(crate) fn close(schema: &mut Value) {
+pub(crate) fn close_object_schemas(schema: &mut Value) {
     let Value::Object(map) = schema else { return };
     if !is_plain(map) {
-        for (at, names) in paths::closings(schema) {
+        for (at, names) in paths::find_closable_objects(schema) {
             if let Some(Value::Object(map)) = schema.pointer_mut(&at) {
                 close_around(map, names);
             }
@@ -30,9 +30,11 @@ pub(crate) fn close(schema: &mut Value) {
     for (key, value) in map.iter_mut() {
         match value {
             _ if VALUES.contains(&key.as_str()) => {}
-            Value::Object(named) if NAMED.contains(&key.as_str()) => named.values_mut().for_each(close),
-            Value::Array(schemas) => schemas.iter_mut().for_each(close),
-            schema => close(schema),
+            Value::Object(named) if NAMED.contains(&key.as_str()) => {
+                named.values_mut().for_each(close_object_schemas)
+            }
+            Value::Array(schemas) => schemas.iter_mut().for_each(close_object_schemas),
+            schema => close_object_schemas(schema),
         }
     }
 }

@@ -33,7 +33,7 @@ const GROUPS: [&[&str]; 5] = [
 
 /// What is said of a property that several parts name.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum PropertyMergeMode {
     /// What the last one says takes the place of what the others say, as in the original program: a step's schema says
     /// anew what its base says in general.
     Anew,
@@ -47,7 +47,11 @@ const UNSAID: [&str; 2] = ["unevaluatedItems", "unevaluatedProperties"];
 /// Merges the parts of an `allOf` and the schema that has it, which comes last. Of annotations the first counts. A part that
 /// is closed around its own properties would refuse all that others add, so that what is merged is closed around all of
 /// them; of an `allOf` the first `additionalProperties` counts.
-pub(crate) fn merge(bases: Vec<Value>, own: Map<String, Value>, named: Named) -> Map<String, Value> {
+pub(crate) fn merge_schemas(
+    bases: Vec<Value>,
+    own: Map<String, Value>,
+    named: PropertyMergeMode,
+) -> Map<String, Value> {
     let mut merged = Map::new();
     let mut left: Vec<Value> = Vec::new();
     let count = bases.len();
@@ -57,11 +61,11 @@ pub(crate) fn merge(bases: Vec<Value>, own: Map<String, Value>, named: Named) ->
                 left.push(Value::Object(part));
             }
             Value::Object(mut part) => {
-                if named == Named::Together {
+                if named == PropertyMergeMode::Together {
                     left.extend(of_the_rest(&merged, &mut part));
                     left.extend(of_the_rest(&part, &mut merged));
                 }
-                add(&mut merged, part, named, &mut left);
+                merge_part(&mut merged, part, named, &mut left);
             }
             Value::Bool(false) => left.push(Value::Bool(false)),
             _ => {}
@@ -91,14 +95,19 @@ fn of_the_rest(one: &Map<String, Value>, other: &mut Map<String, Value>) -> Opti
     }
     for (name, property) in other.get_mut("properties").and_then(Value::as_object_mut)? {
         if !names("properties").any(|known| known == name) {
-            *property = together(rest.clone(), property.take());
+            *property = intersect_schemas(rest.clone(), property.take());
         }
     }
     None
 }
 
 /// Adds a part to what is merged so far; what cannot be said in one with that is `left`.
-fn add(merged: &mut Map<String, Value>, part: Map<String, Value>, named: Named, left: &mut Vec<Value>) {
+fn merge_part(
+    merged: &mut Map<String, Value>,
+    part: Map<String, Value>,
+    named: PropertyMergeMode,
+    left: &mut Vec<Value>,
+) {
     let apart: Vec<&str> =
         GROUPS.into_iter().filter(|group| are_apart(group, merged, &part)).flatten().copied().collect();
     let mut differing = Map::new();
@@ -114,7 +123,7 @@ fn add(merged: &mut Map<String, Value>, part: Map<String, Value>, named: Named, 
             map.insert(key, value);
             continue;
         };
-        if let Err(value) = narrow(&key, known, value, named) {
+        if let Err(value) = narrow_keyword(&key, known, value, named) {
             differing.insert(key, value);
         }
     }
@@ -147,12 +156,12 @@ fn are_apart(group: &[&str], one: &Map<String, Value>, other: &Map<String, Value
 ///
 /// # Errors
 /// The other one, where one keyword cannot say both.
-fn narrow(key: &str, known: &mut Value, value: Value, named: Named) -> Result<(), Value> {
+fn narrow_keyword(key: &str, known: &mut Value, value: Value, named: PropertyMergeMode) -> Result<(), Value> {
     if *known == value || ANNOTATIONS.contains(&key) {
         return Ok(());
     }
     match (key, &mut *known, value) {
-        ("additionalProperties", _, _) if named == Named::Anew => Ok(()),
+        ("additionalProperties", _, _) if named == PropertyMergeMode::Anew => Ok(()),
         ("additionalProperties", known, Value::Bool(false)) => {
             *known = Value::Bool(false);
             Ok(())
@@ -163,7 +172,9 @@ fn narrow(key: &str, known: &mut Value, value: Value, named: Named) -> Result<()
         ("properties" | "patternProperties", Value::Object(known), Value::Object(more)) => {
             for (name, schema) in more {
                 let both = match known.get_mut(&name) {
-                    Some(before) if named == Named::Together => together(std::mem::take(before), schema),
+                    Some(before) if named == PropertyMergeMode::Together => {
+                        intersect_schemas(std::mem::take(before), schema)
+                    }
                     _ => schema,
                 };
                 known.insert(name, both);
@@ -175,7 +186,7 @@ fn narrow(key: &str, known: &mut Value, value: Value, named: Named) -> Result<()
             Ok(())
         }
         ("items" | "additionalProperties", Value::Object(_), more @ Value::Object(_)) => {
-            *known = together(std::mem::take(known), more);
+            *known = intersect_schemas(std::mem::take(known), more);
             Ok(())
         }
         ("required", Value::Array(known), Value::Array(more)) => {
@@ -190,20 +201,20 @@ fn narrow(key: &str, known: &mut Value, value: Value, named: Named) -> Result<()
             *known = Value::Bool(more || *known == Value::Bool(true));
             Ok(())
         }
-        ("type", _, value) => replace(known, types(known, &value), value),
-        ("enum", _, value) => replace(known, listed(known, &value), value),
-        (key, _, value) => replace(known, stricter(key, known, &value), value),
+        ("type", _, value) => replace_with_merged(known, intersect_types(known, &value), value),
+        ("enum", _, value) => replace_with_merged(known, intersect_enums(known, &value), value),
+        (key, _, value) => replace_with_merged(known, pick_stricter_bound(key, known, &value), value),
     }
 }
 
-fn replace(known: &mut Value, both: Option<Value>, value: Value) -> Result<(), Value> {
+fn replace_with_merged(known: &mut Value, both: Option<Value>, value: Value) -> Result<(), Value> {
     *known = both.ok_or(value)?;
     Ok(())
 }
 
 /// A schema that says what two schemas of one place say. It is described as the later one describes it, if at all: what
 /// is said in general does not describe what is said more closely.
-fn together(mut base: Value, own: Value) -> Value {
+fn intersect_schemas(mut base: Value, own: Value) -> Value {
     match own {
         own if base == own => own,
         Value::Bool(true) => base,
@@ -211,14 +222,14 @@ fn together(mut base: Value, own: Value) -> Value {
             if let Value::Object(base) = &mut base {
                 base.retain(|key, _| !ANNOTATIONS.contains(&key.as_str()));
             }
-            Value::Object(merge(vec![base], own, Named::Together))
+            Value::Object(merge_schemas(vec![base], own, PropertyMergeMode::Together))
         }
-        own => Value::Object(merge(vec![base, own], Map::new(), Named::Together)),
+        own => Value::Object(merge_schemas(vec![base, own], Map::new(), PropertyMergeMode::Together)),
     }
 }
 
 /// The types that two `type`s name.
-fn types(one: &Value, other: &Value) -> Option<Value> {
+fn intersect_types(one: &Value, other: &Value) -> Option<Value> {
     let names = |value: &Value| -> Vec<String> {
         let all = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
         all.iter().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -244,7 +255,7 @@ fn types(one: &Value, other: &Value) -> Option<Value> {
 
 /// The values that two lists have, as the second one orders them. Numbers may be equal and written differently, which
 /// is left to who compares them with answers.
-fn listed(one: &Value, other: &Value) -> Option<Value> {
+fn intersect_enums(one: &Value, other: &Value) -> Option<Value> {
     let (one, other) = (one.as_array()?, other.as_array()?);
     let is_exact = |value: &Value| !value.is_object() && !value.is_array() && !value.is_f64();
     if !one.iter().chain(other).all(is_exact) {
@@ -255,7 +266,7 @@ fn listed(one: &Value, other: &Value) -> Option<Value> {
 }
 
 /// The stricter one of two bounds.
-fn stricter(key: &str, one: &Value, other: &Value) -> Option<Value> {
+fn pick_stricter_bound(key: &str, one: &Value, other: &Value) -> Option<Value> {
     let wanted = match key {
         "minimum" | "exclusiveMinimum" | "minLength" | "minItems" | "minProperties" => Ordering::Greater,
         "maximum" | "exclusiveMaximum" | "maxLength" | "maxItems" | "maxProperties" => Ordering::Less,
@@ -264,13 +275,13 @@ fn stricter(key: &str, one: &Value, other: &Value) -> Option<Value> {
     let (Value::Number(one), Value::Number(other)) = (one, other) else { return None };
     let order = match (one.as_i64(), other.as_i64()) {
         (Some(one), Some(other)) => one.cmp(&other),
-        _ => exact(one)?.partial_cmp(&exact(other)?)?,
+        _ => exact_float_of_number(one)?.partial_cmp(&exact_float_of_number(other)?)?,
     };
     Some(Value::Number(if order == wanted { one.clone() } else { other.clone() }))
 }
 
 /// A number with a fraction, where it is small enough not to have been rounded to a whole one.
-fn exact(number: &Number) -> Option<f64> {
+fn exact_float_of_number(number: &Number) -> Option<f64> {
     number.as_f64().filter(|number| number.abs() < 9_007_199_254_740_992.0)
 }
 

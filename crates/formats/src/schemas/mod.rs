@@ -8,7 +8,7 @@ mod reference;
 mod resolver;
 mod unknown_keywords;
 
-pub(crate) use close_objects::close;
-pub(crate) use reference::split;
-pub(crate) use resolver::{Broken, resolve_in_draft};
+pub(crate) use close_objects::close_object_schemas;
+pub(crate) use reference::split_reference;
 pub use resolver::{SchemaFault, resolve_schema};
+pub(crate) use resolver::{UnresolvedSchema, resolve_in_draft};

@@ -9,14 +9,14 @@ use cuegate_flow::diagnostics::Span;
 use serde_json::{Map, Value};
 
 use super::beside_ref::{check_refs, counts_beside_ref, is_beside_ref};
-use super::close_objects::close;
-use super::merge::{Named, merge};
-use super::reference::split;
+use super::close_objects::close_object_schemas;
+use super::merge::{PropertyMergeMode, merge_schemas};
+use super::reference::split_reference;
 use super::unknown_keywords::check_words;
 use crate::Files;
-use crate::source::files::{join, lies_in};
+use crate::source::files::{join_path, lies_in};
 use crate::source::findings::Findings;
-use crate::source::loader::Desk;
+use crate::source::loader::SourceLoader;
 use crate::values::json::{Entry, Json, Kind};
 
 /// Why a schema cannot be resolved.
@@ -60,7 +60,7 @@ pub enum SchemaFault {
 
 /// A schema that cannot be resolved: why, and where the reference stands that it is about; nowhere where it is about the
 /// schema itself.
-pub(crate) struct Broken {
+pub(crate) struct UnresolvedSchema {
     pub(crate) fault: SchemaFault,
     pub(crate) at: Option<Span>,
 }
@@ -86,20 +86,30 @@ const VALUES_MAX: usize = 50_000;
 /// # Errors
 /// Why it cannot be resolved.
 pub fn resolve_schema(files: &dyn Files, base: &str, file: &str, id: &str) -> Result<Value, SchemaFault> {
-    let desk = Desk::new(files);
+    let desk = SourceLoader::new(files);
     let mut schema = resolve_open(&desk, base, file, id)?;
-    close(&mut schema);
+    close_object_schemas(&mut schema);
     Ok(schema)
 }
 
 /// Resolves a schema without closing its objects.
-pub(crate) fn resolve_open(desk: &Desk<'_>, base: &str, file: &str, id: &str) -> Result<Value, SchemaFault> {
+pub(crate) fn resolve_open(
+    desk: &SourceLoader<'_>,
+    base: &str,
+    file: &str,
+    id: &str,
+) -> Result<Value, SchemaFault> {
     resolve_with_draft(desk, base, file, id).map(|(schema, _)| schema).map_err(|broken| broken.fault)
 }
 
 /// The same, with the draft of JSON Schema that its file is written in: what is taken out of a file is still to be read
 /// as that file is.
-pub(crate) fn resolve_in_draft(desk: &Desk<'_>, base: &str, file: &str, id: &str) -> Result<Value, Broken> {
+pub(crate) fn resolve_in_draft(
+    desk: &SourceLoader<'_>,
+    base: &str,
+    file: &str,
+    id: &str,
+) -> Result<Value, UnresolvedSchema> {
     let (mut schema, draft) = resolve_with_draft(desk, base, file, id)?;
     if let (Value::Object(schema), Some(draft)) = (&mut schema, draft) {
         schema.entry("$schema").or_insert(draft);
@@ -108,14 +118,14 @@ pub(crate) fn resolve_in_draft(desk: &Desk<'_>, base: &str, file: &str, id: &str
 }
 
 fn resolve_with_draft(
-    desk: &Desk<'_>,
+    desk: &SourceLoader<'_>,
     base: &str,
     file: &str,
     id: &str,
-) -> Result<(Value, Option<Value>), Broken> {
+) -> Result<(Value, Option<Value>), UnresolvedSchema> {
     let mut resolver =
         Resolver { desk, base, chain: Vec::new(), documents: BTreeMap::new(), values: 0, at: None };
-    resolver.named(file, id).map_err(|fault| Broken { fault, at: resolver.at })
+    resolver.named(file, id).map_err(|fault| UnresolvedSchema { fault, at: resolver.at })
 }
 
 /// Whether a `$schema` names a draft that answers are validated by. Another one changes nothing.
@@ -151,7 +161,7 @@ fn look_at(file: &Json, found: &Findings) {
 }
 
 struct Resolver<'d, 'f> {
-    desk: &'d Desk<'f>,
+    desk: &'d SourceLoader<'f>,
     base: &'d str,
     /// The references being followed: file and pointer.
     chain: Vec<(String, String)>,
@@ -164,7 +174,7 @@ struct Resolver<'d, 'f> {
 impl Resolver<'_, '_> {
     /// The schema of a name in a file, and the draft that the file is written in.
     fn named(&mut self, file: &str, id: &str) -> Result<(Value, Option<Value>), SchemaFault> {
-        let path = join(self.base, file)
+        let path = join_path(self.base, file)
             .filter(|path| lies_in(path, self.base))
             .ok_or_else(|| SchemaFault::Escapes(file.to_owned()))?;
         let document = self.document(&path)?;
@@ -236,10 +246,10 @@ impl Resolver<'_, '_> {
         }
         if let Some(parts) = all_of {
             let bases = parts.iter().map(|part| self.schema(part, path, depth + 1));
-            own = merge(bases.collect::<Result<_, _>>()?, own, Named::Anew);
+            own = merge_schemas(bases.collect::<Result<_, _>>()?, own, PropertyMergeMode::Anew);
         }
         Ok(Value::Object(match followed {
-            Some(followed) => merge(vec![followed], own, Named::Together),
+            Some(followed) => merge_schemas(vec![followed], own, PropertyMergeMode::Together),
             None => own,
         }))
     }
@@ -265,7 +275,8 @@ impl Resolver<'_, '_> {
     }
 
     fn reference(&mut self, reference: &str, path: &str, depth: usize) -> Result<Value, SchemaFault> {
-        let (file, pointer) = split(reference, self.documents.get(path).map(|document| &**document));
+        let (file, pointer) =
+            split_reference(reference, self.documents.get(path).map(|document| &**document));
         if file.contains("://") {
             return Err(SchemaFault::External(reference.to_owned()));
         }
@@ -273,7 +284,7 @@ impl Resolver<'_, '_> {
             path.to_owned()
         } else {
             let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            join(folder, file)
+            join_path(folder, file)
                 .filter(|target| lies_in(target, self.base))
                 .ok_or_else(|| SchemaFault::Escapes(file.to_owned()))?
         };
@@ -305,7 +316,7 @@ impl Resolver<'_, '_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Desk, SchemaFault, resolve_in_draft, resolve_schema};
+    use super::{SchemaFault, SourceLoader, resolve_in_draft, resolve_schema};
     use cuegate_flow::model::Schema;
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
@@ -479,7 +490,7 @@ mod tests {
             let tuple = json!({"type": "array", "items": [{"const": 1}]});
             let document = json!({"$schema": draft, "definitions": {"x": {"properties": {"plan": tuple}}}});
             let files = BTreeMap::from([("s/a.json".to_owned(), document.to_string().into_bytes())]);
-            resolve_in_draft(&Desk::new(&files), "s", "a.json", "x").ok().unwrap()
+            resolve_in_draft(&SourceLoader::new(&files), "s", "a.json", "x").ok().unwrap()
         };
         for draft in
             ["http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"]

@@ -71,7 +71,7 @@ const OTHERS: &str = "\
 /// Reports the misspelt keywords of a schema file. The file itself is a schema only where it says so: otherwise its keys
 /// are names of schemas.
 pub(crate) fn check_words(file: &Json, found: &Findings) {
-    walk(file, says_it_is_one(file), found);
+    check_nested_keywords(file, says_it_is_one(file), found);
 }
 
 /// Whether something is a schema by what it has: elsewhere than where a keyword has one it may be anything.
@@ -81,15 +81,15 @@ fn says_it_is_one(json: &Json) -> bool {
         .any(|key| json.get(key).is_some())
 }
 
-fn walk(schema: &Json, is_schema: bool, found: &Findings) {
+fn check_nested_keywords(schema: &Json, is_schema: bool, found: &Findings) {
     match &schema.kind {
-        Kind::List(items) => items.iter().for_each(|item| walk(item, is_schema, found)),
+        Kind::List(items) => items.iter().for_each(|item| check_nested_keywords(item, is_schema, found)),
         Kind::Object(entries) => {
             for entry in entries {
                 let is_known = is_keyword(&entry.key);
                 if is_schema
                     && !is_known
-                    && let Some(meant) = meant(schema, &entry.key, &entry.value)
+                    && let Some(meant) = guess_keyword(schema, &entry.key, &entry.value)
                 {
                     let message =
                         format!("unknown JSON Schema keyword `{}`: it constrains nothing", entry.key);
@@ -107,13 +107,13 @@ fn walk(schema: &Json, is_schema: bool, found: &Findings) {
                     (
                         "properties" | "patternProperties" | "definitions" | "$defs" | "dependentSchemas",
                         Kind::Object(named),
-                    ) => named.iter().for_each(|entry| walk(&entry.value, true, found)),
+                    ) => named.iter().for_each(|entry| check_nested_keywords(&entry.value, true, found)),
                     // Further keys may hold anything.
                     (key, _) if is_schema && !is_known && !HOLD.contains(&key) => {}
                     (_, value) if !is_schema && !matches!(value, Kind::List(_)) => {
-                        walk(&entry.value, says_it_is_one(&entry.value), found);
+                        check_nested_keywords(&entry.value, says_it_is_one(&entry.value), found);
                     }
-                    _ => walk(&entry.value, is_schema, found),
+                    _ => check_nested_keywords(&entry.value, is_schema, found),
                 }
             }
         }
@@ -127,7 +127,7 @@ fn is_keyword(key: &str) -> bool {
         || KEYWORDS.iter().any(|(known, _)| *known == key)
 }
 
-fn others() -> impl Iterator<Item = &'static str> {
+fn list_other_keywords() -> impl Iterator<Item = &'static str> {
     OTHERS.split_whitespace()
 }
 
@@ -136,13 +136,13 @@ const HOLD: [&str; 7] =
     ["not", "if", "then", "else", "prefixItems", "additionalItems", "unevaluatedProperties"];
 
 /// The keyword that was probably meant by a key that is none.
-fn meant(schema: &Json, key: &str, value: &Json) -> Option<&'static str> {
+fn guess_keyword(schema: &Json, key: &str, value: &Json) -> Option<&'static str> {
     // What has a mark in it is somebody's own.
     let is_word = key != "description" && key.bytes().all(|byte| byte.is_ascii_alphabetic());
-    if !is_word || is_keyword(key) || others().any(|other| other == key) {
+    if !is_word || is_keyword(key) || list_other_keywords().any(|other| other == key) {
         return None;
     }
-    let near = find_nearest_name(key, KEYWORDS.iter().map(|(known, _)| *known).chain(others()))?;
+    let near = find_nearest_name(key, KEYWORDS.iter().map(|(known, _)| *known).chain(list_other_keywords()))?;
     let (keyword, shape) = KEYWORDS.into_iter().find(|(known, _)| *known == near)?;
     // A value that no answer could have is not what was meant to be the only one.
     let is_free = keyword != "const"
@@ -154,12 +154,12 @@ fn meant(schema: &Json, key: &str, value: &Json) -> Option<&'static str> {
 
 /// Whether a key has all words of a keyword in it and further ones, as `requiredIf` has: it is somebody's own.
 fn says_more(key: &str, keyword: &str) -> bool {
-    let (words, known) = (words(key), words(keyword));
+    let (words, known) = (split_camel_case(key), split_camel_case(keyword));
     words.len() > known.len() && words.windows(known.len()).any(|part| part == known)
 }
 
 /// The words of a key: each but the first begins with a capital letter.
-fn words(key: &str) -> Vec<String> {
+fn split_camel_case(key: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for letter in key.chars() {
         match words.last_mut().filter(|_| !letter.is_ascii_uppercase()) {
@@ -217,7 +217,7 @@ const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "object", "a
 
 #[cfg(test)]
 mod tests {
-    use super::{Json, KEYWORDS, meant, others};
+    use super::{Json, KEYWORDS, guess_keyword, list_other_keywords};
     use crate::values::json::Kind;
     use cuegate_flow::diagnostics::Span;
 
@@ -233,25 +233,25 @@ mod tests {
             Kind::Object(Vec::new()),
         ] {
             let value = json(kind);
-            for word in others().chain(KEYWORDS.map(|(word, _)| word)) {
-                assert_eq!(meant(&schema, word, &value), None, "{word}");
+            for word in list_other_keywords().chain(KEYWORDS.map(|(word, _)| word)) {
+                assert_eq!(guess_keyword(&schema, word, &value), None, "{word}");
             }
         }
         let number = json(Kind::List(Vec::new()));
-        assert_eq!(meant(&schema, "requred", &number), Some("required"));
+        assert_eq!(guess_keyword(&schema, "requred", &number), Some("required"));
         assert_eq!(
-            meant(&schema, "x-type", &json(Kind::Text("string".into()))),
+            guess_keyword(&schema, "x-type", &json(Kind::Text("string".into()))),
             None,
             "it is somebody's own"
         );
         let text = json(Kind::Text("a".into()));
-        assert_eq!(meant(&schema, "cons", &text), Some("const"));
+        assert_eq!(guess_keyword(&schema, "cons", &text), Some("const"));
         let of_numbers = crate::values::json::parse(
             r#"{"type": "number"}"#,
             cuegate_flow::diagnostics::FileId(0),
             &Default::default(),
         );
-        assert_eq!(meant(&of_numbers.unwrap(), "cons", &text), None, "no answer could have it");
-        assert_eq!(meant(&schema, "exampel", &number), None, "it is like another keyword");
+        assert_eq!(guess_keyword(&of_numbers.unwrap(), "cons", &text), None, "no answer could have it");
+        assert_eq!(guess_keyword(&schema, "exampel", &number), None, "it is like another keyword");
     }
 }

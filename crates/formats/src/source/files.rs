@@ -47,7 +47,7 @@ impl Files for BTreeMap<String, Vec<u8>> {
 }
 
 /// Joins `path` to `base` and normalizes it; `None` if it is absolute or leaves the project.
-pub(crate) fn join(base: &str, path: &str) -> Option<String> {
+pub(crate) fn join_path(base: &str, path: &str) -> Option<String> {
     let drive = path.as_bytes().get(1) == Some(&b':') && path.as_bytes()[0].is_ascii_alphabetic();
     if path.starts_with(['/', '\\']) || drive || path.contains('\0') {
         return None;
@@ -72,7 +72,7 @@ pub(crate) fn lies_in(path: &str, folder: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{join, lies_in};
+    use super::{join_path, lies_in};
 
     #[test]
     fn joins_inside_the_project_only() {
@@ -88,7 +88,7 @@ mod tests {
             ("a", "", Some("a")),
         ];
         for (base, path, expected) in cases {
-            assert_eq!(join(base, path).as_deref(), expected, "{base} + {path}");
+            assert_eq!(join_path(base, path).as_deref(), expected, "{base} + {path}");
         }
     }
 

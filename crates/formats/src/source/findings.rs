@@ -8,21 +8,21 @@ use cuegate_flow::{
 };
 
 use crate::lints;
-use crate::source::shared::Shared;
+use crate::source::shared::SharedCell;
 
 /// Collects findings. All readers of one definition share it by reference: a reader continues after a finding, so it
 /// does not return one.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    list: Shared<Vec<Diagnostic>>,
-    unsupported: Shared<Vec<String>>,
-    names: Shared<&'static [(&'static str, &'static str)]>,
-    places: Shared<Vec<(Span, Str)>>,
+    list: SharedCell<Vec<Diagnostic>>,
+    unsupported: SharedCell<Vec<String>>,
+    names: SharedCell<&'static [(&'static str, &'static str)]>,
+    places: SharedCell<Vec<(Span, Str)>>,
     /// The places of errors: file, start, end.
-    errors: Shared<BTreeSet<(FileId, u32, u32)>>,
+    errors: SharedCell<BTreeSet<(FileId, u32, u32)>>,
     /// The places that failed to parse, and whether that makes the surroundings unreliable: a JSON error leaves them
     /// intact.
-    broken: Shared<Vec<(Span, bool)>>,
+    broken: SharedCell<Vec<(Span, bool)>>,
 }
 
 impl Findings {

@@ -11,7 +11,7 @@ use cuegate_flow::{
 
 /// What to load.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct AgentOptions {
     /// The folder of `agent.json`, relative to the project root.
     pub agent_dir: String,
     /// The registry file, relative to the project root, if the user named one instead of a folder. `agent_dir` is
@@ -23,7 +23,7 @@ pub struct Options {
 
 /// The result of loading.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedDefinition {
     /// The definition as a draft. It has no steps if nothing could be read; findings say why, and a flow check of
     /// such a draft adds nothing.
     pub draft: Draft,
@@ -35,10 +35,10 @@ pub struct Loaded {
     pub run: RunSettings,
 }
 
-impl Loaded {
+impl LoadedDefinition {
     /// Sorts the findings by place, removes duplicates that come from aliases, and marks the steps with errors, so
     /// that flow checks suppress findings that follow from them.
-    pub(crate) fn sorted(mut self) -> Loaded {
+    pub(crate) fn sorted(mut self) -> LoadedDefinition {
         sort_diagnostics(&mut self.diagnostics, &self.sources);
         self.diagnostics.dedup_by(|a, b| a.code == b.code && a.span == b.span && a.message == b.message);
         let errors = self.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);

@@ -10,28 +10,28 @@ use cuegate_flow::{
 
 use crate::source::files::FILE_BYTES_MAX;
 use crate::source::findings::Findings;
-use crate::source::shared::Shared;
+use crate::source::shared::SharedCell;
 use crate::values::{json, json::Json};
 use crate::{Files, ReadError, lints};
 
 /// A cache by path; each value is computed once.
-type Known<T> = Shared<HashMap<String, Arc<OnceLock<T>>>>;
+type FileCache<T> = SharedCell<HashMap<String, Arc<OnceLock<T>>>>;
 
 /// Opens files and caches their contents. Shared by reference, because readers of different parts of a definition
 /// open the same files.
-pub(crate) struct Desk<'f> {
+pub(crate) struct SourceLoader<'f> {
     pub(crate) found: Findings,
     files: &'f dyn Files,
-    sources: Shared<Sources>,
-    pages: Known<Page>,
-    parsed: Known<Option<Arc<Json>>>,
-    /// Files that [`Desk::looked_at`] has inspected.
-    seen: Shared<HashSet<String>>,
+    sources: SharedCell<Sources>,
+    pages: FileCache<LoadedFile>,
+    parsed: FileCache<Option<Arc<Json>>>,
+    /// Files that [`SourceLoader::looked_at`] has inspected.
+    seen: SharedCell<HashSet<String>>,
 }
 
 /// The result of opening a file.
 #[derive(Debug, Clone)]
-pub(crate) enum Page {
+pub(crate) enum LoadedFile {
     /// Its text, without a byte order mark.
     Text { file: FileId, text: Str },
     /// There is no such file.
@@ -40,28 +40,28 @@ pub(crate) enum Page {
     Faulty,
 }
 
-impl<'f> Desk<'f> {
+impl<'f> SourceLoader<'f> {
     /// Creates a loader with an empty cache.
-    pub(crate) fn new(files: &'f dyn Files) -> Desk<'f> {
-        Desk {
+    pub(crate) fn new(files: &'f dyn Files) -> SourceLoader<'f> {
+        SourceLoader {
             found: Findings::default(),
             files,
-            sources: Shared::default(),
-            pages: Shared::default(),
-            parsed: Shared::default(),
-            seen: Shared::default(),
+            sources: SharedCell::default(),
+            pages: SharedCell::default(),
+            parsed: SharedCell::default(),
+            seen: SharedCell::default(),
         }
     }
 
     /// Opens a file. A second caller waits until the first one has opened it.
-    pub(crate) fn page(&self, path: &str) -> Page {
-        of(&self.pages, path).get_or_init(|| self.open(path, None)).clone()
+    pub(crate) fn page(&self, path: &str) -> LoadedFile {
+        cell_of_path(&self.pages, path).get_or_init(|| self.open(path, None)).clone()
     }
 
-    /// As [`Desk::page`] for a file that is named at a span, where errors are reported. The first caller decides the
+    /// As [`SourceLoader::page`] for a file that is named at a span, where errors are reported. The first caller decides the
     /// span, so callers must run in sequence.
-    pub(crate) fn page_named(&self, path: &str, named: Span) -> Page {
-        of(&self.pages, path).get_or_init(|| self.open(path, Some(named))).clone()
+    pub(crate) fn page_named(&self, path: &str, named: Span) -> LoadedFile {
+        cell_of_path(&self.pages, path).get_or_init(|| self.open(path, Some(named))).clone()
     }
 
     /// Describes what is at the path of a file that was not found.
@@ -77,11 +77,11 @@ impl<'f> Desk<'f> {
         matches!(self.files.read(path), Ok(_) | Err(ReadError::TooLarge))
     }
 
-    fn open(&self, path: &str, named: Option<Span>) -> Page {
+    fn open(&self, path: &str, named: Option<Span>) -> LoadedFile {
         let named = || named.unwrap_or_else(|| self.unread(path));
         let bytes = match self.files.read(path) {
             Ok(bytes) if bytes.len() <= FILE_BYTES_MAX => bytes,
-            Err(ReadError::NotFound | ReadError::Folder) => return Page::Missing,
+            Err(ReadError::NotFound | ReadError::Folder) => return LoadedFile::Missing,
             Ok(_) | Err(ReadError::TooLarge) => {
                 return self.faulty(
                     path,
@@ -104,7 +104,7 @@ impl<'f> Desk<'f> {
             Ok(text) => {
                 let text = Str::from(text.strip_prefix('\u{feff}').unwrap_or(&text));
                 let file = self.sources.lock().add_shared(path, || text.clone());
-                Page::Text { file, text }
+                LoadedFile::Text { file, text }
             }
             Err(error) => {
                 let valid = error.utf8_error().valid_up_to();
@@ -119,38 +119,38 @@ impl<'f> Desk<'f> {
                     )
                     .hint("save the file as UTF-8"),
                 );
-                Page::Faulty
+                LoadedFile::Faulty
             }
         }
     }
 
-    fn faulty(&self, path: &str, code: &'static str, (what, hint): (&str, &str), at: Span) -> Page {
+    fn faulty(&self, path: &str, code: &'static str, (what, hint): (&str, &str), at: Span) -> LoadedFile {
         let finding = Diagnostic::error(code, at, format!("`{path}` {what}")).hint(hint);
         self.found.push(finding);
-        Page::Faulty
+        LoadedFile::Faulty
     }
 
     /// Opens a JSON file: `Ok(None)` if there is no such file, `Err` if findings say what is wrong with it.
-    pub(crate) fn json(&self, path: &str) -> Result<Option<Arc<Json>>, Faulty> {
-        let place = of(&self.parsed, path);
+    pub(crate) fn json(&self, path: &str) -> Result<Option<Arc<Json>>, FaultyFile> {
+        let place = cell_of_path(&self.parsed, path);
         if let Some(parsed) = place.get() {
-            return parsed.clone().map(Some).ok_or(Faulty);
+            return parsed.clone().map(Some).ok_or(FaultyFile);
         }
         let (file, text) = match self.page(path) {
-            Page::Text { file, text } => (file, text),
-            Page::Missing => return Ok(None),
-            Page::Faulty => return Err(Faulty),
+            LoadedFile::Text { file, text } => (file, text),
+            LoadedFile::Missing => return Ok(None),
+            LoadedFile::Faulty => return Err(FaultyFile),
         };
         let parse = || json::parse(&text, file, &self.found).map(Arc::new);
-        place.get_or_init(parse).clone().map(Some).ok_or(Faulty)
+        place.get_or_init(parse).clone().map(Some).ok_or(FaultyFile)
     }
 
-    /// As [`Desk::json`], and calls `look` on the first request for the file. Many steps share one schema file.
+    /// As [`SourceLoader::json`], and calls `look` on the first request for the file. Many steps share one schema file.
     pub(crate) fn looked_at(
         &self,
         path: &str,
         look: impl FnOnce(&Json, &Findings),
-    ) -> Result<Option<Arc<Json>>, Faulty> {
+    ) -> Result<Option<Arc<Json>>, FaultyFile> {
         let json = self.json(path)?;
         // Threads may request the same file at the same time; only the first one inspects it.
         if let Some(json) = json.as_ref().filter(|_| self.is_new(path)) {
@@ -167,8 +167,8 @@ impl<'f> Desk<'f> {
     /// The start of a file, for findings about the whole file. The file may not exist.
     pub(crate) fn start_of(&self, path: &str) -> Span {
         match self.page(path) {
-            Page::Text { file, .. } => Span::start_of(file),
-            Page::Missing | Page::Faulty => self.unread(path),
+            LoadedFile::Text { file, .. } => Span::start_of(file),
+            LoadedFile::Missing | LoadedFile::Faulty => self.unread(path),
         }
     }
 
@@ -199,7 +199,7 @@ impl<'f> Desk<'f> {
 }
 
 /// The cache cell of a path.
-fn of<T>(known: &Known<T>, path: &str) -> Arc<OnceLock<T>> {
+fn cell_of_path<T>(known: &FileCache<T>, path: &str) -> Arc<OnceLock<T>> {
     let mut known = known.lock();
     if let Some(place) = known.get(path) {
         return place.clone();
@@ -209,19 +209,19 @@ fn of<T>(known: &Known<T>, path: &str) -> Arc<OnceLock<T>> {
 
 /// A file with errors that have been reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Faulty;
+pub(crate) struct FaultyFile;
 
 #[cfg(test)]
 mod tests {
-    use super::{Desk, Faulty, Page};
+    use super::{FaultyFile, LoadedFile, SourceLoader};
     use crate::source::files::FILE_BYTES_MAX;
     use std::collections::BTreeMap;
 
     fn findings(bytes: Vec<u8>) -> Vec<(&'static str, u32)> {
         let files = BTreeMap::from([("a.json".to_owned(), bytes)]);
-        let desk = Desk::new(&files);
-        assert!(matches!(desk.page("a.json"), Page::Faulty));
-        assert_eq!(desk.json("a.json").err(), Some(Faulty));
+        let desk = SourceLoader::new(&files);
+        assert!(matches!(desk.page("a.json"), LoadedFile::Faulty));
+        assert_eq!(desk.json("a.json").err(), Some(FaultyFile));
         desk.into_parts()
             .0
             .into_parts()
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn a_byte_order_mark_and_windows_line_ends_are_fine() {
         let files = BTreeMap::from([("a.json".to_owned(), b"\xef\xbb\xbf{\r\n\"a\": 1}\r\n".to_vec())]);
-        let desk = Desk::new(&files);
+        let desk = SourceLoader::new(&files);
         let json = desk.json("a.json").unwrap().unwrap();
         assert_eq!(json.entry("a").unwrap().key_span.start, 3);
         assert!(desk.json("b.json").unwrap().is_none());

@@ -4,9 +4,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A value that several threads change by reference. Hold the lock briefly, never while doing other work.
 #[derive(Debug, Default)]
-pub(crate) struct Shared<T>(Mutex<T>);
+pub(crate) struct SharedCell<T>(Mutex<T>);
 
-impl<T> Shared<T> {
+impl<T> SharedCell<T> {
     /// Locks the value until the guard is dropped.
     ///
     /// A lock poisoned by a panic is used as it is: the panic continues in the thread that joins the panicked one.
@@ -20,7 +20,7 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T: Clone> Shared<T> {
+impl<T: Clone> SharedCell<T> {
     /// A copy of the value.
     pub(crate) fn get(&self) -> T {
         self.lock().clone()

@@ -4,19 +4,19 @@ use cuegate_flow::diagnostics::Diagnostic;
 pub(crate) use cuegate_flow::diagnostics::find_nearest_name;
 
 /// A sentence for a hint: the nearest name, else the known names.
-pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
+pub(crate) fn format_suggestion(name: &str, known: &[&str]) -> String {
     match find_nearest_name(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("use one of {}", list(known)),
+        None => format!("use one of {}", quote_names(known)),
     }
 }
 
 /// Adds a suggestion to a finding about an unknown name.
-pub(crate) fn suggested(finding: Diagnostic, name: &str, known: &[&str]) -> Diagnostic {
-    or_hint(finding, name, known.iter().copied(), || format!("use one of {}", list(known)))
+pub(crate) fn add_suggestion(finding: Diagnostic, name: &str, known: &[&str]) -> Diagnostic {
+    or_hint(finding, name, known.iter().copied(), || format!("use one of {}", quote_names(known)))
 }
 
-/// As [`suggested`], with another hint if no name is near.
+/// As [`add_suggestion`], with another hint if no name is near.
 pub(crate) fn or_hint<'n>(
     finding: Diagnostic,
     name: &str,
@@ -32,7 +32,7 @@ pub(crate) fn or_hint<'n>(
 
 /// The known key that an unknown one was probably meant to be: the nearest, else one that starts or ends with it
 /// (`timeout` for `timeout_ms`, `tools` for `allowed_tools`), else its singular.
-pub(crate) fn key<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+pub(crate) fn guess_key<'n>(word: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let known: Vec<&str> = known.into_iter().collect();
     if let Some(near) = find_nearest_name(word, known.iter().copied()) {
         return Some(near);
@@ -59,32 +59,32 @@ fn is_part(word: &str, key: &str) -> bool {
     key.starts_with(word) || is_end
 }
 
-pub(crate) fn list<T: AsRef<str>>(names: &[T]) -> String {
+pub(crate) fn quote_names<T: AsRef<str>>(names: &[T]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
     quoted.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{key, suggestion};
+    use super::{format_suggestion, guess_key};
 
     #[test]
     fn known_names_are_listed_where_none_is_near() {
-        assert_eq!(suggestion("zzz", &["a", "b"]), "use one of `a`, `b`");
-        assert_eq!(suggestion("nxt", &["repeat", "next"]), "did you mean `next`?");
+        assert_eq!(format_suggestion("zzz", &["a", "b"]), "use one of `a`, `b`");
+        assert_eq!(format_suggestion("nxt", &["repeat", "next"]), "did you mean `next`?");
     }
 
     #[test]
     fn a_part_of_a_key_is_that_key() {
         let known =
             ["timeout_ms", "allowed_tools", "policy", "policyFile", "structuredGate", "format", "cycle"];
-        let of = |word| key(word, known);
+        let of = |word| guess_key(word, known);
         assert_eq!(
             (of("timeout"), of("tools"), of("gate")),
             (Some("timeout_ms"), Some("allowed_tools"), Some("structuredGate"))
         );
         assert_eq!((of("policies"), of("form"), of("cycl")), (Some("policy"), Some("format"), Some("cycle")));
         assert_eq!((of("ools"), of("ms"), of("mat"), of("file")), (None, None, None, Some("policyFile")));
-        assert_eq!(key("tools", ["tools_allowed", "tools_denied"]), None, "two begin with it");
+        assert_eq!(guess_key("tools", ["tools_allowed", "tools_denied"]), None, "two begin with it");
     }
 }

@@ -7,7 +7,7 @@ use crate::source::suggest::find_nearest_name;
 use crate::values::json::{Fields, Text};
 
 /// Reports entries that are no tool of any agent.
-pub(crate) fn check(list: &[Text<'_>], fields: &Fields<'_, '_>) {
+pub(crate) fn check_tool_names(list: &[Text<'_>], fields: &Fields<'_, '_>) {
     for entry in list {
         let name = tools::tool_name(entry.text);
         let (message, hint) = if !tools::is_tool(entry.text) {

@@ -24,31 +24,35 @@ pub(super) const REASON: &str = "reason";
 pub(super) const STRUCTURED: &str = "structured";
 
 /// Schemas keyed by their outcomes and report names.
-type Known = HashMap<(Vec<String>, Vec<String>), Schema>;
+type FusedSchemas = HashMap<(Vec<String>, Vec<String>), Schema>;
 
 /// Caches the schemas of one piece, because many movements share the same outcomes and reports.
 #[derive(Default)]
-pub(super) struct Schemas {
-    fused: RefCell<Known>,
+pub(super) struct AnswerSchemaCache {
+    fused: RefCell<FusedSchemas>,
     /// Keyed by outcomes.
     judged: RefCell<HashMap<Vec<String>, Schema>>,
 }
 
-impl Schemas {
-    /// Cached [`fused`].
+impl AnswerSchemaCache {
+    /// Cached [`build_fused_schema`].
     pub(super) fn fused(&self, outcomes: &[String], reports: &[&str]) -> Schema {
         let key = (outcomes.to_vec(), reports.iter().map(|name| (*name).to_owned()).collect());
-        self.fused.borrow_mut().entry(key).or_insert_with(|| fused(outcomes, reports)).clone()
+        self.fused.borrow_mut().entry(key).or_insert_with(|| build_fused_schema(outcomes, reports)).clone()
     }
 
-    /// Cached [`judged`].
+    /// Cached [`build_judge_schema`].
     pub(super) fn judged(&self, outcomes: &[String]) -> Schema {
-        self.judged.borrow_mut().entry(outcomes.to_vec()).or_insert_with(|| judged(outcomes)).clone()
+        self.judged
+            .borrow_mut()
+            .entry(outcomes.to_vec())
+            .or_insert_with(|| build_judge_schema(outcomes))
+            .clone()
     }
 }
 
 /// The schema of an answer that holds the outcome, the text and the reports, or the reason why the agent is blocked.
-fn fused(outcomes: &[String], reports: &[&str]) -> Schema {
+fn build_fused_schema(outcomes: &[String], reports: &[&str]) -> Schema {
     let mut properties = Map::new();
     let mut required = Vec::new();
     if !outcomes.is_empty() {
@@ -67,7 +71,7 @@ fn fused(outcomes: &[String], reports: &[&str]) -> Schema {
         required.push(REPORTS);
     }
     properties.insert(BLOCKED.into(), json!({"type": "string"}));
-    compile(json!({
+    compile_fixed_schema(json!({
         "type": "object",
         "properties": properties,
         "additionalProperties": false,
@@ -78,7 +82,7 @@ fn fused(outcomes: &[String], reports: &[&str]) -> Schema {
 
 /// The fused schema of an answer that also holds data, which must have the `required` fields.
 pub(super) fn with_data(outcomes: &[String], reports: &[&str], mut data: Value, required: &[&str]) -> Schema {
-    let mut whole = fused(outcomes, reports).into_value();
+    let mut whole = build_fused_schema(outcomes, reports).into_value();
     if let Value::Object(data) = &mut data {
         let mut all: Vec<Value> = data.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
         all.extend(required.iter().map(|name| Value::from(*name)));
@@ -96,8 +100,8 @@ pub(super) fn with_data(outcomes: &[String], reports: &[&str], mut data: Value, 
 }
 
 /// The schema of a judge's answer.
-fn judged(outcomes: &[String]) -> Schema {
-    compile(json!({
+fn build_judge_schema(outcomes: &[String]) -> Schema {
+    compile_fixed_schema(json!({
         "type": "object",
         "properties": {
             OUTCOME: {"type": "string", "enum": outcomes},
@@ -108,18 +112,18 @@ fn judged(outcomes: &[String]) -> Schema {
     }))
 }
 
-fn compile(value: Value) -> Schema {
+fn compile_fixed_schema(value: Value) -> Schema {
     Schema::new(value).expect("a schema of these few keywords compiles, whatever its texts are")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{fused, judged};
+    use super::{build_fused_schema, build_judge_schema};
     use serde_json::json;
 
     #[test]
     fn a_fused_answer_has_all_that_is_owed_or_is_blocked() {
-        let schema = fused(&["done".into(), "none".into()], &["a.md"]);
+        let schema = build_fused_schema(&["done".into(), "none".into()], &["a.md"]);
         let fits = |answer| schema.problems(&answer).is_empty();
         assert!(fits(json!({"outcome": "done", "response": "r", "reports": {"a.md": "x"}})));
         assert!(fits(json!({"outcome": "done", "response": "r", "reports": {"a.md": "x"}, "blocked": ""})));
@@ -134,10 +138,14 @@ mod tests {
 
     #[test]
     fn what_is_not_owed_is_not_there() {
-        let schema = fused(&[], &[]);
+        let schema = build_fused_schema(&[], &[]);
         assert!(schema.problems(&json!({"response": "r"})).is_empty());
         assert!(!schema.problems(&json!({"response": "r", "reports": {}})).is_empty());
-        assert!(!judged(&["a".into()]).problems(&json!({"outcome": "a"})).is_empty());
-        assert!(judged(&["a".into()]).problems(&json!({"outcome": "a", "reason": "it is"})).is_empty());
+        assert!(!build_judge_schema(&["a".into()]).problems(&json!({"outcome": "a"})).is_empty());
+        assert!(
+            build_judge_schema(&["a".into()])
+                .problems(&json!({"outcome": "a", "reason": "it is"}))
+                .is_empty()
+        );
     }
 }

@@ -7,14 +7,14 @@ use cuegate_flow::model::{
 };
 use serde_json::json;
 
-use super::gate_steps::claims;
-use super::instruction_template::Reader as For;
+use super::gate_steps::is_completion_claim;
+use super::instruction_template::ReadingStep as For;
 use super::judge::{judge_ask, judge_step};
-use super::lower::Lowering;
-use super::movement::{Asked, Movement, Reading};
-use super::prompt::{Page, end};
+use super::lower::WorkflowLowering;
+use super::movement::{AgentSettings, Movement, StepReader};
+use super::prompt::{PromptBuilder, end_prompt_part};
 use super::prompt_texts;
-use super::sections::Body;
+use super::sections::FacetText;
 use crate::values::json::Fields;
 
 /// The most retries of a step that does not say it, as in TAKT.
@@ -26,9 +26,9 @@ const RESULT: &str = "result";
 const MISSING: &str = "missing";
 
 /// How the work of a step is completed.
-pub(crate) struct Completion {
+pub(crate) struct CompletionRetry {
     /// How the rest is done; `None` if it could not be read.
-    instruction: Option<Body>,
+    instruction: Option<FacetText>,
     /// The retries that are made in any case.
     min: u32,
     /// The most retries.
@@ -36,9 +36,9 @@ pub(crate) struct Completion {
     key: Option<cuegate_flow::diagnostics::Span>,
 }
 
-impl Reading<'_, '_, '_> {
+impl StepReader<'_, '_, '_> {
     /// Reads `completion_retry`.
-    pub(super) fn completion(&self, fields: &Fields<'_, '_>) -> Option<Completion> {
+    pub(super) fn completion(&self, fields: &Fields<'_, '_>) -> Option<CompletionRetry> {
         let completion = fields.object("completion_retry")?;
         let written = completion.count("max_retry", 0);
         let min = completion.count("min_retry", 0).map_or(0, |(min, _)| min);
@@ -51,15 +51,15 @@ impl Reading<'_, '_, '_> {
         });
         completion.finish();
         let max = written.map_or(RETRIES, |(max, _)| max).max(min);
-        Some(Completion { instruction, min, max, key: written.map(|(_, span)| span) })
+        Some(CompletionRetry { instruction, min, max, key: written.map(|(_, span)| span) })
     }
 }
 
 /// Inserts the judge of `completion_retry` before the target of every outcome that claims the movement is done.
-pub(super) fn check(
-    lowering: &Lowering<'_, '_, '_>,
+pub(super) fn insert_completion_judges(
+    lowering: &WorkflowLowering<'_, '_, '_>,
     movement: &Movement<'_>,
-    asked: &Asked<'_>,
+    asked: &AgentSettings<'_>,
     prompt: &Template,
     edges: &mut [Edge<Name>],
     draft: &mut Draft,
@@ -70,16 +70,17 @@ pub(super) fn check(
     let counter = CounterId(draft.counters.len() as u32 - 1);
     let span = completion.key.unwrap_or(movement.name.span);
     draft.keys.push(LimitKey::new("max_retry", span, completion.max, 0, LimitTarget::Counter(counter)));
-    draft.schemas.push(schema());
+    draft.schemas.push(build_completion_schema());
     let schema = SchemaId(draft.schemas.len() as u32 - 1);
-    for (index, edge) in edges.iter_mut().enumerate().filter(|(_, edge)| claims(&edge.to, name)) {
+    for (index, edge) in edges.iter_mut().enumerate().filter(|(_, edge)| is_completion_claim(&edge.to, name))
+    {
         let judge = Name::new(&format!("{name}@complete:{}", index + 1), edge.span);
         let to = std::mem::replace(&mut edge.to, Target::Step(judge.clone()));
         let dangling = std::mem::take(&mut edge.dangling);
         let on = |word: &str| Outcome::Named(word.into());
         let again = |word: &str, max: u32| Edge {
             bound: Some(EdgeBound { counter, max }),
-            remedy: Some(remedy(lowering, completion, &judge, name, prompt)),
+            remedy: Some(build_retry_prompt(lowering, completion, &judge, name, prompt)),
             ..Edge::new(on(word), Target::Step(Name::new(name, movement.name.span)), edge.span)
         };
         let onward = |word: &str| Edge {
@@ -102,14 +103,14 @@ pub(super) fn check(
             // Without a judgement the work counts as it is.
             OutcomeReader::Fallback(on(COMPLETE)),
         ];
-        let ask = judge_ask(question(lowering, movement, asked), schema);
+        let ask = judge_ask(build_completion_prompt(lowering, movement, asked), schema);
         let step = judge_step(judge.text.clone(), edge.span, ask, Gate::Readers(readers));
         let missing = Handoff::new(MISSING, FieldPath::field(MISSING), edge.span);
         draft.steps.push(Step { handoff: vec![missing], edges: out, ..step });
     }
 }
 
-fn schema() -> Schema {
+fn build_completion_schema() -> Schema {
     let schema = json!({
         "type": "object",
         "properties": {RESULT: {"type": "string", "enum": [COMPLETE, INCOMPLETE]}, MISSING: {"type": "string"}},
@@ -120,21 +121,25 @@ fn schema() -> Schema {
 }
 
 /// What the judge is asked.
-fn question(lowering: &Lowering<'_, '_, '_>, movement: &Movement<'_>, asked: &Asked<'_>) -> Template {
-    let mut page = Page::default();
+fn build_completion_prompt(
+    lowering: &WorkflowLowering<'_, '_, '_>,
+    movement: &Movement<'_>,
+    asked: &AgentSettings<'_>,
+) -> Template {
+    let mut page = PromptBuilder::default();
     page.text(prompt_texts::COMPLETION);
     if let Some(body) = &asked.instruction {
         page.text(prompt_texts::COMPLETION_TOLD);
         let reader = For { step: movement.name.text, monitor: false };
         page.pieces(lowering.prompts.compiler.compile(body, reader));
-        end(&mut page);
+        end_prompt_part(&mut page);
     }
     page.filled(prompt_texts::TASK, Source::Task);
     page.filled(prompt_texts::COMPLETION_ANSWER, Source::Fact(Fact::PreviousResponse));
     for report in &asked.reports {
         page.text(&format!("# {}\n\n", report.name));
         page.pieces(vec![Piece::Value(Source::Report(report.name.clone()))]);
-        end(&mut page);
+        end_prompt_part(&mut page);
     }
     page.text(prompt_texts::ANSWER);
     page.text(prompt_texts::ANSWER_FUSED);
@@ -143,20 +148,20 @@ fn question(lowering: &Lowering<'_, '_, '_>, movement: &Movement<'_>, asked: &As
 }
 
 /// The prompt of a retry: what the judge found missing, the `retry_instruction`, and the prompt of the step.
-fn remedy(
-    lowering: &Lowering<'_, '_, '_>,
-    completion: &Completion,
+fn build_retry_prompt(
+    lowering: &WorkflowLowering<'_, '_, '_>,
+    completion: &CompletionRetry,
     judge: &Name,
     step: &str,
     prompt: &Template,
 ) -> Template {
-    let mut page = Page::default();
+    let mut page = PromptBuilder::default();
     let missing = Source::Handoff { step: judge.text.clone(), key: MISSING.into() };
     page.filled(prompt_texts::COMPLETION_MISSING, missing);
     if let Some(body) = &completion.instruction {
         page.text(prompt_texts::COMPLETION_RETRY);
         page.pieces(lowering.prompts.compiler.compile(body, For { step, monitor: false }));
-        end(&mut page);
+        end_prompt_part(&mut page);
     }
     page.text(prompt_texts::COMPLETION_REPEATED);
     page.pieces(prompt.pieces.clone());

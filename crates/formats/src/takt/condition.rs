@@ -40,8 +40,8 @@ impl Condition {
 ///
 /// # Errors
 /// Returns the cause and a hint if the text has the form of a call but is malformed.
-pub(crate) fn parse(text: &str) -> Result<Condition, (String, &'static str)> {
-    let plain = ascii(text);
+pub(crate) fn parse_condition(text: &str) -> Result<Condition, (String, &'static str)> {
+    let plain = normalize_punctuation(text);
     if is_combined(&plain) {
         return Err((format!("`{text}` combines several calls"), ONE_CALL));
     }
@@ -65,17 +65,17 @@ fn parse_call(written: &str, text: &str) -> Result<Condition, String> {
         };
     }
     if let Some(inner) = call("all") {
-        let mut words = arguments(written, inner)?;
+        let mut words = parse_arguments(written, inner)?;
         return Ok(if words.len() == 1 { Condition::All(words.remove(0)) } else { Condition::Each(words) });
     }
     if let Some(inner) = call("any") {
-        return Ok(Condition::Any(arguments(written, inner)?));
+        return Ok(Condition::Any(parse_arguments(written, inner)?));
     }
     Ok(Condition::Text)
 }
 
 /// A call with ASCII punctuation outside of its quoted texts; any other text as it is.
-fn ascii(text: &str) -> Cow<'_, str> {
+fn normalize_punctuation(text: &str) -> Cow<'_, str> {
     let is_call = |name: &str| text.strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', '（']));
     if text.is_ascii() || !CALLS.into_iter().any(is_call) {
         return text.into();
@@ -128,10 +128,11 @@ pub(crate) fn near_miss(text: &str) -> Option<&'static str> {
 }
 
 /// The call that a text starts but does not close with a parenthesis.
-pub(crate) fn unended(text: &str) -> Option<&'static str> {
+pub(crate) fn find_unclosed_call(text: &str) -> Option<&'static str> {
     let whole = format!("{})", text.trim_end());
-    let is_call = matches!(parse(text), Ok(Condition::Text)) && parse(&whole) != Ok(Condition::Text);
-    CALLS.into_iter().find(|known| is_call && parse(&whole).is_ok() && whole.starts_with(known))
+    let is_call = matches!(parse_condition(text), Ok(Condition::Text))
+        && parse_condition(&whole) != Ok(Condition::Text);
+    CALLS.into_iter().find(|known| is_call && parse_condition(&whole).is_ok() && whole.starts_with(known))
 }
 
 /// The call embedded in other text, as in `not all("…")` and `any("…") or so`.
@@ -149,11 +150,11 @@ const CALLS: [&str; 3] = ["ai", "all", "any"];
 const QUOTES: [char; 10] = ['"', '\'', '“', '”', '„', '‘', '’', '«', '「', '`'];
 
 /// Parses one or more quoted, non-empty texts separated by commas. `\"` escapes a quote.
-fn arguments(text: &str, inner: &str) -> Result<Vec<String>, String> {
+fn parse_arguments(text: &str, inner: &str) -> Result<Vec<String>, String> {
     let mut words = Vec::new();
     let mut rest = inner.trim();
     loop {
-        let Some((word, after)) = rest.strip_prefix('"').and_then(quoted) else {
+        let Some((word, after)) = rest.strip_prefix('"').and_then(parse_quoted_text) else {
             return Err(format!("`{text}` does not quote its arguments"));
         };
         if word.trim().is_empty() {
@@ -172,7 +173,7 @@ fn arguments(text: &str, inner: &str) -> Result<Vec<String>, String> {
 }
 
 /// Returns the text before the closing quote, unescaped, and the rest after it.
-fn quoted(rest: &str) -> Option<(String, &str)> {
+fn parse_quoted_text(rest: &str) -> Option<(String, &str)> {
     let mut word = String::new();
     let mut chars = rest.char_indices().peekable();
     while let Some((at, char)) = chars.next() {
@@ -192,15 +193,21 @@ pub(crate) fn as_argument(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Condition, ONE_CALL, as_argument, call_within, near_miss, parse, unended};
+    use super::{
+        Condition, ONE_CALL, as_argument, call_within, find_unclosed_call, near_miss, parse_condition,
+    };
 
     #[test]
     fn a_quote_in_an_argument_is_written_with_a_backslash() {
         for word in ["is it \"good\"?", "\"", "a\\b", "\\\"", "\"a\", \"b\""] {
             let call = format!("any(\"{}\", \"x\")", as_argument(word));
-            assert_eq!(parse(&call), Ok(Condition::Any(vec![word.to_owned(), "x".to_owned()])), "{call}");
+            assert_eq!(
+                parse_condition(&call),
+                Ok(Condition::Any(vec![word.to_owned(), "x".to_owned()])),
+                "{call}"
+            );
         }
-        assert!(parse("all(\"a\\\")").is_err(), "it does not end");
+        assert!(parse_condition("all(\"a\\\")").is_err(), "it does not end");
     }
 
     #[test]
@@ -220,10 +227,10 @@ mod tests {
 
     #[test]
     fn finds_a_parenthesis_that_is_not_closed() {
-        assert_eq!(unended("all(\"x\""), Some("all"));
-        assert_eq!(unended("any(\"x\", \"y\" "), Some("any"));
+        assert_eq!(find_unclosed_call("all(\"x\""), Some("all"));
+        assert_eq!(find_unclosed_call("any(\"x\", \"y\" "), Some("any"));
         for text in ["all(\"x\")", "all(x", "all(\"x\" or so", "done", "all"] {
-            assert_eq!(unended(text), None, "{text}");
+            assert_eq!(find_unclosed_call(text), None, "{text}");
         }
     }
 
@@ -271,8 +278,8 @@ mod tests {
             ("any(\"a\" \"b\")", Err(word("`any(\"a\" \"b\")` needs a comma between its arguments"))),
         ];
         for (text, expected) in cases {
-            assert_eq!(parse(text).map_err(|(message, _)| message), expected, "{text}");
+            assert_eq!(parse_condition(text).map_err(|(message, _)| message), expected, "{text}");
         }
-        assert_eq!(parse("ai(\"a\") && ai(\"b\")").unwrap_err().1, ONE_CALL);
+        assert_eq!(parse_condition("ai(\"a\") && ai(\"b\")").unwrap_err().1, ONE_CALL);
     }
 }

@@ -16,7 +16,7 @@ pub(crate) struct Context {
 
 /// A text of a piece with its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Body {
+pub(crate) struct FacetText {
     pub(crate) text: Str,
     /// The whole file, or a value in the piece.
     pub(crate) span: Span,
@@ -28,19 +28,19 @@ pub(crate) struct Body {
     pub(crate) stem: Option<Str>,
 }
 
-impl Body {
+impl FacetText {
     /// A text of the program itself.
-    pub(crate) fn built_in(text: &str) -> Body {
+    pub(crate) fn built_in(text: &str) -> FacetText {
         let (span, context) = (Span::default(), Arc::default());
-        Body { text: text.into(), span, source: "".into(), context, stem: None }
+        FacetText { text: text.into(), span, source: "".into(), context, stem: None }
     }
 
     /// Several texts as one, with lines between them.
-    pub(super) fn joined(all: Vec<Body>) -> Option<Body> {
+    pub(super) fn joined(all: Vec<FacetText>) -> Option<FacetText> {
         let texts: Vec<&str> = all.iter().map(|body| body.text.trim_end()).collect();
         let text: Str = texts.join("\n\n---\n\n").into();
         let first = all.into_iter().next()?;
-        Some(Body { text, stem: None, ..first })
+        Some(FacetText { text, stem: None, ..first })
     }
 
     /// Offsets of the opening braces in the source, in order; empty if they cannot be determined.

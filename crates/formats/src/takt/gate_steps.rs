@@ -7,9 +7,9 @@ use cuegate_flow::model::{
 };
 
 use super::gates::GateCommand;
-use super::lower::Lowering;
-use super::movement::{Asked, Movement};
-use super::prompt::{Page, line};
+use super::lower::WorkflowLowering;
+use super::movement::{AgentSettings, Movement};
+use super::prompt::{PromptBuilder, collapse_to_line};
 use super::prompt_texts;
 
 /// The value captured from a command's output.
@@ -20,10 +20,10 @@ const EXIT_CODE: &str = "exit_code";
 /// Inserts the gate commands before the target of every outcome that claims the movement is done. An outcome that
 /// gives up, or repeats the movement, makes no such claim, and its work need not pass the commands yet; nor does a
 /// rule with `quality_gates: false`.
-pub(super) fn guard(
-    lowering: &Lowering<'_, '_, '_>,
+pub(super) fn insert_gate_steps(
+    lowering: &WorkflowLowering<'_, '_, '_>,
     movement: &Movement<'_>,
-    asked: &Asked<'_>,
+    asked: &AgentSettings<'_>,
     prompt: &Template,
     edges: &mut [Edge<Name>],
     draft: &mut Draft,
@@ -35,7 +35,7 @@ pub(super) fn guard(
     let name = movement.name.text;
     draft.counters.push(Counter { name: format!("{name} quality gates").into() });
     let counter = CounterId(draft.counters.len() as u32 - 1);
-    retries(lowering, draft, LimitTarget::Counter(counter));
+    add_gate_retry_limit(lowering, draft, LimitTarget::Counter(counter));
     for (index, edge) in edges.iter_mut().enumerate() {
         if movement.rules.iter().any(|rule| !rule.gated && rule.span == edge.span) {
             // The next visit gets the full number of retries again.
@@ -47,9 +47,9 @@ pub(super) fn guard(
         let mut dangling = Vec::new();
         let to = match &edge.to {
             Target::End(Ending::Aborted) => continue,
-            Target::Step(to) => match person(draft, to) {
+            Target::Step(to) => match find_person_edge(draft, to) {
                 // The commands run after the person's answer: continuing from there claims that the movement is done.
-                Some(answered) if claims(&answered.to, name) => {
+                Some(answered) if is_completion_claim(&answered.to, name) => {
                     dangling = std::mem::take(&mut answered.dangling);
                     std::mem::replace(&mut answered.to, guarded)
                 }
@@ -74,11 +74,12 @@ pub(super) fn guard(
                 let back = Target::Step(Name::new(name, movement.name.span));
                 out.push(Edge {
                     bound: Some(EdgeBound { counter, max: retries }),
-                    remedy: Some(remedy(command, prompt)),
+                    remedy: Some(build_gate_remedy(command, prompt)),
                     ..Edge::new(on.clone(), back, command.span)
                 });
             }
-            let reason = format!("the quality gate `{}` of `{name}` fails", line(command.command));
+            let reason =
+                format!("the quality gate `{}` of `{name}` fails", collapse_to_line(command.command));
             out.push(Edge::new(on, Target::End(Ending::Failed(reason.into())), command.span));
         }
         draft.steps.push(Step {
@@ -86,7 +87,7 @@ pub(super) fn guard(
             title: step.text,
             span: movement.name.span,
             counts: false,
-            act: Act::Exec { commands: commands.iter().map(validator).collect() },
+            act: Act::Exec { commands: commands.iter().map(build_gate_validator).collect() },
             gate: Gate::Exit,
             boundary: Boundary { permission: Permission::AcceptEdits, tools: Tools::All },
             handoff: Vec::new(),
@@ -99,7 +100,11 @@ pub(super) fn guard(
 }
 
 /// Adds the retry limit. The `quality_gate_retries` setting bounds it too.
-pub(super) fn retries(lowering: &Lowering<'_, '_, '_>, draft: &mut Draft, turn: LimitTarget) {
+pub(super) fn add_gate_retry_limit(
+    lowering: &WorkflowLowering<'_, '_, '_>,
+    draft: &mut Draft,
+    turn: LimitTarget,
+) {
     const NAME: &str = "quality_gate_retries";
     let value = lowering.options.quality_gate_retries;
     match draft.keys.iter_mut().find(|key| &*key.name == NAME) {
@@ -112,13 +117,13 @@ pub(super) fn retries(lowering: &Lowering<'_, '_, '_>, draft: &mut Draft, turn: 
 
 /// The outgoing edge of a step that asks a person, if `name` is one. Those steps are made before the gates of the
 /// movement.
-fn person<'d>(draft: &'d mut Draft, name: &Name) -> Option<&'d mut Edge<Name>> {
+fn find_person_edge<'d>(draft: &'d mut Draft, name: &Name) -> Option<&'d mut Edge<Name>> {
     let asks = |step: &&mut Step<Name>| step.name == name.text && matches!(step.act, Act::Person { .. });
     draft.steps.iter_mut().find(asks)?.edges.first_mut()
 }
 
 /// Whether this target claims that the movement is done: not the movement itself and not an abort.
-pub(super) fn claims(to: &Target<Name>, movement: &str) -> bool {
+pub(super) fn is_completion_claim(to: &Target<Name>, movement: &str) -> bool {
     match to {
         Target::End(ending) => *ending != Ending::Aborted,
         Target::Step(to) => *to.text != *movement,
@@ -126,9 +131,9 @@ pub(super) fn claims(to: &Target<Name>, movement: &str) -> bool {
     }
 }
 
-fn validator(command: &GateCommand<'_>) -> Validator {
+fn build_gate_validator(command: &GateCommand<'_>) -> Validator {
     Validator {
-        name: line(command.command).into(),
+        name: collapse_to_line(command.command).into(),
         command: command.command.into(),
         success: Success::ExitCode(0),
         extract: vec![
@@ -143,11 +148,14 @@ fn validator(command: &GateCommand<'_>) -> Validator {
 
 /// The commands that a member must pass before its outcome counts. A member has no target of its own, so command
 /// steps cannot be inserted behind it.
-pub(super) fn of_member(lowering: &Lowering<'_, '_, '_>, asked: &Asked<'_>) -> Option<MemberGate> {
+pub(super) fn of_member(
+    lowering: &WorkflowLowering<'_, '_, '_>,
+    asked: &AgentSettings<'_>,
+) -> Option<MemberGate> {
     let guarded = |command: &GateCommand<'_>| {
-        let mut page = failed(command);
+        let mut page = build_gate_failure_prompt(command);
         page.text(prompt_texts::GATE_MEND_HERE);
-        MemberCommand { validator: validator(command), mend: page.template() }
+        MemberCommand { validator: build_gate_validator(command), mend: page.template() }
     };
     let commands: Vec<MemberCommand> = asked.gates.commands.iter().map(guarded).collect();
     let mends_max = lowering.options.quality_gate_retries;
@@ -155,8 +163,8 @@ pub(super) fn of_member(lowering: &Lowering<'_, '_, '_>, asked: &Asked<'_>) -> O
 }
 
 /// The prompt after a failed command: the command's output, then the original prompt.
-fn remedy(command: &GateCommand<'_>, prompt: &Template) -> Template {
-    let mut page = failed(command);
+fn build_gate_remedy(command: &GateCommand<'_>, prompt: &Template) -> Template {
+    let mut page = build_gate_failure_prompt(command);
     page.text(prompt_texts::GATE_MEND);
     let mut pieces = page.template().pieces;
     // Texts of the prompt are shared, because it names all commands and each of them has its own remedy.
@@ -169,15 +177,19 @@ fn remedy(command: &GateCommand<'_>, prompt: &Template) -> Template {
     Template { pieces }
 }
 
-fn failed(command: &GateCommand<'_>) -> Page {
-    let mut page = Page::default();
+fn build_gate_failure_prompt(command: &GateCommand<'_>) -> PromptBuilder {
+    let mut page = PromptBuilder::default();
     page.text(prompt_texts::GATE_FAILED);
-    page.text(&format!("    {}\n\n", line(command.command)));
-    page.pieces(vec![shown(EXIT_CODE, "Exit code"), shown(STDOUT, "Output"), shown(STDERR, "Errors")]);
+    page.text(&format!("    {}\n\n", collapse_to_line(command.command)));
+    page.pieces(vec![
+        build_failure_value_piece(EXIT_CODE, "Exit code"),
+        build_failure_value_piece(STDOUT, "Output"),
+        build_failure_value_piece(STDERR, "Errors"),
+    ]);
     page
 }
 
-fn shown(name: &str, heading: &str) -> Piece {
+fn build_failure_value_piece(name: &str, heading: &str) -> Piece {
     Piece::If {
         name: name.into(),
         then: vec![

@@ -28,7 +28,7 @@ pub(crate) struct GateCommand<'j> {
 const TIMEOUT_MS: u64 = 10 * 60 * 1000;
 
 /// Reads `quality_gates` of a movement.
-pub(crate) fn read<'j>(movement: &Fields<'j, '_>, step: &str) -> Gates<'j> {
+pub(crate) fn read_quality_gates<'j>(movement: &Fields<'j, '_>, step: &str) -> Gates<'j> {
     let mut gates = Gates::default();
     for item in movement.items("quality_gates") {
         match &item.kind {
@@ -42,7 +42,7 @@ pub(crate) fn read<'j>(movement: &Fields<'j, '_>, step: &str) -> Gates<'j> {
                 }
                 _ => gates.texts.push(text),
             },
-            Kind::Object(entries) => match sentence(entries) {
+            Kind::Object(entries) => match rebuild_sentence(entries) {
                 Some(text) => movement.invalid(
                     item.span,
                     format!(
@@ -50,7 +50,7 @@ pub(crate) fn read<'j>(movement: &Fields<'j, '_>, step: &str) -> Gates<'j> {
                     ),
                     "put the text into quotes",
                 ),
-                None => gates.commands.extend(command(item, movement, step)),
+                None => gates.commands.extend(read_gate_command(item, movement, step)),
             },
             _ => {
                 movement.wrong_type("quality_gates", item, "a list of texts and of `{ command, timeout_ms }`")
@@ -62,13 +62,13 @@ pub(crate) fn read<'j>(movement: &Fields<'j, '_>, step: &str) -> Gates<'j> {
 
 /// Rebuilds the sentence that YAML parsed as an object with one key, if the key starts with a capital or has several
 /// words.
-fn sentence(entries: &[Entry]) -> Option<String> {
+fn rebuild_sentence(entries: &[Entry]) -> Option<String> {
     let [Entry { key, value, .. }] = entries else { return None };
     let is_said = key.starts_with(char::is_uppercase) || key.trim().contains(char::is_whitespace);
     value.as_text().filter(|_| is_said).map(|rest| format!("{key}: {rest}"))
 }
 
-fn command<'j>(item: &'j Json, movement: &Fields<'j, '_>, step: &str) -> Option<GateCommand<'j>> {
+fn read_gate_command<'j>(item: &'j Json, movement: &Fields<'j, '_>, step: &str) -> Option<GateCommand<'j>> {
     let fields = Fields::of(item, "a quality gate", Some(step), movement.found)?;
     // `type` is a key of later versions; `command` already implies it.
     fields.one_of("type", &["command"]);

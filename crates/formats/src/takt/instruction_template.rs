@@ -10,11 +10,11 @@ use cuegate_flow::{
 };
 
 use super::answer_schema::STRUCTURED;
-use super::sections::Body;
+use super::sections::FacetText;
 use crate::lints;
 use crate::source::findings::Findings;
 use crate::source::suggest::find_nearest_name;
-use crate::templates::Quoted;
+use crate::templates::QuotedRanges;
 
 /// The values that an instruction can read, by placeholder name.
 const VALUES: [(&str, Source); 8] = [
@@ -46,7 +46,7 @@ const CYCLE_COUNT: &str = "cycle_count";
 const REPORT: &str = "report";
 
 /// Compiles the texts of a piece to template pieces.
-pub(crate) struct Compiler<'c> {
+pub(crate) struct TextCompiler<'c> {
     pub(crate) found: &'c Findings,
     /// Names set with `--set`.
     pub(crate) set: &'c [String],
@@ -64,17 +64,17 @@ pub(crate) struct Compiler<'c> {
 
 /// The step that reads a text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'s> {
+pub(crate) struct ReadingStep<'s> {
     /// The step's name.
     pub(crate) step: &'s str,
     /// Whether the step is the judge of a monitor.
     pub(crate) monitor: bool,
 }
 
-impl<'c> Compiler<'c> {
+impl<'c> TextCompiler<'c> {
     /// Creates a compiler for a piece whose movements write `reports`.
-    pub(crate) fn new(found: &'c Findings, set: &'c [String], reports: Vec<Str>) -> Compiler<'c> {
-        Compiler {
+    pub(crate) fn new(found: &'c Findings, set: &'c [String], reports: Vec<Str>) -> TextCompiler<'c> {
+        TextCompiler {
             found,
             set,
             reports,
@@ -91,7 +91,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// Compiles a text with placeholders.
-    pub(crate) fn compile(&self, body: &Body, reader: Reader<'_>) -> Vec<Piece> {
+    pub(crate) fn compile(&self, body: &FacetText, reader: ReadingStep<'_>) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let (mut rest, mut plain) = (&*body.text, String::new());
         let quoted = OnceCell::new();
@@ -124,7 +124,7 @@ impl<'c> Compiler<'c> {
                 }
                 _ => {
                     let at = body.text.len() - inner.len() - 1;
-                    let is_quoted = || quoted.get_or_init(|| Quoted::of(&body.text)).has(at);
+                    let is_quoted = || quoted.get_or_init(|| QuotedRanges::of(&body.text)).has(at);
                     if close.is_none()
                         && let Some(name) = unclosed_name(inner).filter(|_| !is_quoted())
                     {
@@ -144,7 +144,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// The text of a placeholder whose value does not change during a run.
-    fn fixed(&self, name: &str, body: &Body, reader: Reader<'_>) -> Option<String> {
+    fn fixed(&self, name: &str, body: &FacetText, reader: ReadingStep<'_>) -> Option<String> {
         if let Some(var) = name.strip_prefix("var:") {
             // As in TAKT, so that an instruction can say what to do then.
             return Some(
@@ -163,7 +163,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// The data of a step in `{structured:STEP.FIELD}`. The step is one of the same call of a workflow.
-    fn data(&self, written: &str, name: &str, body: &Body, reader: Reader<'_>) -> Option<Source> {
+    fn data(&self, written: &str, name: &str, body: &FacetText, reader: ReadingStep<'_>) -> Option<Source> {
         let (step, field) = written.trim().split_once('.').unwrap_or((written.trim(), ""));
         let known = |prefix: &String| {
             let own = format!("{prefix}{step}");
@@ -190,7 +190,7 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    fn source(&self, name: &str, body: &Body, reader: Reader<'_>) -> Option<Source> {
+    fn source(&self, name: &str, body: &FacetText, reader: ReadingStep<'_>) -> Option<Source> {
         if let Some(written) =
             name.strip_prefix("structured:").filter(|_| !name.contains(char::is_whitespace))
         {
@@ -216,14 +216,14 @@ impl<'c> Compiler<'c> {
             self.warn(lints::UNUSED_KEY, name, body, reader, format!("`{{{name}}}` stays text here"), hint);
             return None;
         }
-        if let Some(source) = value(name) {
+        if let Some(source) = source_of_placeholder(name) {
             return Some(source);
         }
         if self.set.iter().any(|known| known == name) {
             return Some(Source::Param(name.into()));
         }
         if let Some((_, own)) = LATER.iter().find(|(later, _)| *later == name) {
-            return value(own);
+            return source_of_placeholder(own);
         }
         let prefixed = ["uv-", "section."].iter().any(|prefix| name.starts_with(prefix));
         if name == "input_text" || (prefixed && !name.contains(char::is_whitespace)) {
@@ -250,14 +250,14 @@ impl<'c> Compiler<'c> {
     }
 
     /// The name of a report as its writer has it: of the same call of a workflow, or of a call around it.
-    fn in_scope(&self, name: &str, body: &Body) -> String {
+    fn in_scope(&self, name: &str, body: &FacetText) -> String {
         let names = body.context.prefixes.iter().map(|prefix| format!("{prefix}{name}"));
         let known = |name: &String| self.reports.iter().any(|known| **known == **name);
         names.into_iter().find(known).unwrap_or_else(|| name.to_owned())
     }
 
     /// Reports `{previous_response}` in an instruction whose movement does not receive the previous response.
-    pub(crate) fn untold(&self, body: &Body, reader: Reader<'_>) {
+    pub(crate) fn untold(&self, body: &FacetText, reader: ReadingStep<'_>) {
         let message =
             "`{previous_response}` is always empty here: `pass_previous_response` is `false`".to_owned();
         let hint = "remove the one or the other";
@@ -265,7 +265,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// Reports placeholders without a closing brace, located by the number of opening braces before each.
-    fn report_unclosed(&self, unclosed: &[(usize, &str)], body: &Body, reader: Reader<'_>) {
+    fn report_unclosed(&self, unclosed: &[(usize, &str)], body: &FacetText, reader: ReadingStep<'_>) {
         let places = if unclosed.is_empty() { Vec::new() } else { body.braces() };
         for (nth, name) in unclosed {
             let message = format!("`{{{name}` stays text: no brace closes it");
@@ -277,7 +277,7 @@ impl<'c> Compiler<'c> {
 
     /// Reports a placeholder in the syntax of another tool: the inner part is substituted, the surrounding characters
     /// stay.
-    fn wrapped(&self, name: &str, braces: bool, body: &Body, reader: Reader<'_>) {
+    fn wrapped(&self, name: &str, braces: bool, body: &FacetText, reader: ReadingStep<'_>) {
         let written = if braces { format!("{{{{{name}}}}}") } else { format!("${{{name}}}") };
         let message = format!("in `{written}` only `{{{name}}}` is filled in; what stands around it stays");
         let finding = Diagnostic::warning(lints::UNKNOWN_PLACEHOLDER, body.place(&written), message);
@@ -285,7 +285,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// Reports a placeholder in the syntax of step registries.
-    fn of_registries(&self, name: &str, body: &Body, reader: Reader<'_>) {
+    fn of_registries(&self, name: &str, body: &FacetText, reader: ReadingStep<'_>) {
         let hint = match name {
             "input_text" | "uv-task" => "write `{task}`",
             "uv-previous_summary" => "write `{previous_response}`",
@@ -314,7 +314,7 @@ impl<'c> Compiler<'c> {
         self.reports.iter().map(|known| &**known).find(is_similar)
     }
 
-    fn check_report(&self, report: &str, name: &str, body: &Body, reader: Reader<'_>) {
+    fn check_report(&self, report: &str, name: &str, body: &FacetText, reader: ReadingStep<'_>) {
         if self.may_be_more || self.reports.iter().any(|known| **known == *report) {
             return;
         }
@@ -336,8 +336,8 @@ impl<'c> Compiler<'c> {
         &self,
         code: &'static str,
         name: &str,
-        body: &Body,
-        reader: Reader<'_>,
+        body: &FacetText,
+        reader: ReadingStep<'_>,
         message: String,
         hint: &str,
     ) {
@@ -347,7 +347,7 @@ impl<'c> Compiler<'c> {
 }
 
 /// The value behind a placeholder name.
-fn value(name: &str) -> Option<Source> {
+fn source_of_placeholder(name: &str) -> Option<Source> {
     VALUES.iter().find(|(known, _)| *known == name).map(|(_, source)| source.clone())
 }
 
@@ -368,6 +368,6 @@ fn near_report(name: &str) -> Option<String> {
 }
 
 /// Whether any piece reads a value.
-pub(crate) fn reads(pieces: &[Piece], source: &Source) -> bool {
+pub(crate) fn is_source_read(pieces: &[Piece], source: &Source) -> bool {
     pieces.iter().any(|piece| matches!(piece, Piece::Value(read) if read == source))
 }

@@ -8,17 +8,21 @@ use cuegate_flow::{
 };
 
 use super::condition::{Condition, as_argument};
-use super::judge::named;
+use super::judge::outcome_of_rule;
 use super::lower::NO_RULES;
 use super::movement::Movement;
 use super::rules::{FAILED, Rule, name_of};
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::{find_nearest_name, list};
+use crate::source::suggest::{find_nearest_name, quote_names};
 
 /// The rules over members, in order.
-pub(super) fn rules(movement: &Movement<'_>, members: &[Movement<'_>], found: &Findings) -> Vec<JoinRule> {
-    let check = Check { movement, members, meanings: Meanings::of(members), found };
+pub(super) fn build_join_rules(
+    movement: &Movement<'_>,
+    members: &[Movement<'_>],
+    found: &Findings,
+) -> Vec<JoinRule> {
+    let check = JoinRuleChecker { movement, members, meanings: Meanings::of(members), found };
     let mut rules = Vec::new();
     for rule in &movement.rules {
         if rule.hidden && !rule.interactive_only {
@@ -31,13 +35,13 @@ pub(super) fn rules(movement: &Movement<'_>, members: &[Movement<'_>], found: &F
             Condition::Text | Condition::Ai(_) | Condition::Field(..) | Condition::Otherwise => continue,
         };
         if !rule.hidden {
-            rules.push(JoinRule { pattern, outcome: named(rule) });
+            rules.push(JoinRule { pattern, outcome: outcome_of_rule(rule) });
         }
     }
     rules
 }
 
-struct Check<'c, 'j> {
+struct JoinRuleChecker<'c, 'j> {
     movement: &'c Movement<'j>,
     members: &'c [Movement<'j>],
     meanings: Meanings<'c>,
@@ -57,15 +61,15 @@ impl<'m> Meanings<'m> {
         let mut by_word: HashMap<&'m str, Vec<(usize, Outcome)>> = HashMap::new();
         for (at, member) in members.iter().enumerate() {
             let written = member.rules.iter().map(|rule| (rule.condition.text, rule));
-            let judged = member.rules.iter().map(|rule| (judged(rule), rule));
+            let judged = member.rules.iter().map(|rule| (judged_text_of_rule(rule), rule));
             for (word, rule) in written.chain(judged) {
                 let known = by_word.entry(word).or_default();
                 if known.last().is_none_or(|(last, _)| *last != at) {
-                    known.push((at, named(rule)));
+                    known.push((at, outcome_of_rule(rule)));
                 }
             }
             if member.rules.is_empty() {
-                by_word.entry(NO_RULES).or_default().push((at, outcome(NO_RULES)));
+                by_word.entry(NO_RULES).or_default().push((at, outcome_of_word(NO_RULES)));
             }
         }
         Meanings { by_word }
@@ -82,16 +86,18 @@ impl<'m> Meanings<'m> {
     }
 }
 
-impl Check<'_, '_> {
+impl JoinRuleChecker<'_, '_> {
     fn all(&self, rule: &Rule<'_>, word: &str) -> JoinPattern {
         self.known(rule, word, None);
         let mut said = self.meanings.of_word(word).iter().map(|(_, own)| own);
-        let first = said.next().cloned().unwrap_or_else(|| unsaid(word));
+        let first = said.next().cloned().unwrap_or_else(|| outcome_of_unmatched_word(word));
         if said.all(|other| *other == first) {
             return JoinPattern::All(first);
         }
         // For one member the word is a plain rule, for another an `ai("…")` rule, so their outcomes differ.
-        let own = |at| self.meanings.of_member(at, word).cloned().unwrap_or_else(|| unsaid(word));
+        let own = |at| {
+            self.meanings.of_member(at, word).cloned().unwrap_or_else(|| outcome_of_unmatched_word(word))
+        };
         JoinPattern::Each((0..self.members.len()).map(own).collect())
     }
 
@@ -111,7 +117,7 @@ impl Check<'_, '_> {
             }
         }
         let own = |(index, word): (usize, &String)| {
-            self.meanings.of_member(index, word).cloned().unwrap_or_else(|| unsaid(word))
+            self.meanings.of_member(index, word).cloned().unwrap_or_else(|| outcome_of_unmatched_word(word))
         };
         JoinPattern::Each(words.iter().enumerate().map(own).collect())
     }
@@ -123,7 +129,7 @@ impl Check<'_, '_> {
         let (mut outcomes, mut seen) = (Vec::new(), HashSet::new());
         for word in words {
             let own = self.meanings.of_word(word);
-            let unknown = own.is_empty().then(|| unsaid(word));
+            let unknown = own.is_empty().then(|| outcome_of_unmatched_word(word));
             for own in own.iter().map(|(_, own)| own.clone()).chain(unknown) {
                 if seen.insert(own.clone()) {
                     outcomes.push(own);
@@ -149,13 +155,13 @@ impl Check<'_, '_> {
             _ => "any member".to_owned(),
         };
         let message = format!("`{word}` is no rule of {whose}");
-        let texts: Vec<&str> = conditions(members).collect();
+        let texts: Vec<&str> = collect_conditions(members).collect();
         let hint = match find_nearest_name(word, texts.iter().copied()) {
             Some(near) => format!("did you mean `{}`?", as_argument(near)),
             None if texts.is_empty() => "give the members rules".to_owned(),
             None => {
                 let texts: Vec<String> = texts.into_iter().map(as_argument).collect();
-                format!("use one of {}", list(&texts))
+                format!("use one of {}", quote_names(&texts))
             }
         };
         self.push(Diagnostic::error(lints::UNKNOWN_NAME, rule.condition.span, message).hint(hint));
@@ -167,7 +173,7 @@ impl Check<'_, '_> {
 }
 
 /// The inner text of an `ai("…")` rule, else the condition as written.
-fn judged<'r>(rule: &'r Rule<'_>) -> &'r str {
+fn judged_text_of_rule<'r>(rule: &'r Rule<'_>) -> &'r str {
     match &rule.kind {
         Condition::Ai(inner) => inner,
         _ => rule.condition.text,
@@ -175,20 +181,20 @@ fn judged<'r>(rule: &'r Rule<'_>) -> &'r str {
 }
 
 /// The conditions of all members, without repetitions.
-fn conditions<'m>(members: &'m [Movement<'_>]) -> impl Iterator<Item = &'m str> {
+fn collect_conditions<'m>(members: &'m [Movement<'_>]) -> impl Iterator<Item = &'m str> {
     let mut seen = HashSet::new();
     let of = |member: &'m Movement<'_>| {
         let done = member.rules.is_empty().then_some(NO_RULES);
-        member.rules.iter().map(judged).chain(done)
+        member.rules.iter().map(judged_text_of_rule).chain(done)
     };
     members.iter().flat_map(of).filter(move |text| seen.insert(*text))
 }
 
 /// The outcome that a word means which is no rule of a member.
-fn unsaid(word: &str) -> Outcome {
-    if word == FAILED { Outcome::None } else { outcome(word) }
+fn outcome_of_unmatched_word(word: &str) -> Outcome {
+    if word == FAILED { Outcome::None } else { outcome_of_word(word) }
 }
 
-fn outcome(word: &str) -> Outcome {
+fn outcome_of_word(word: &str) -> Outcome {
     Outcome::Named(name_of(word))
 }

@@ -10,10 +10,10 @@ use cuegate_flow::{
 };
 
 use super::condition::Condition;
-use super::prompt::{Page, end};
+use super::prompt::{PromptBuilder, end_prompt_part};
 use super::prompt_texts;
 use super::rules::Rule;
-use super::{answer_schema, answer_schema::Schemas};
+use super::{answer_schema, answer_schema::AnswerSchemaCache};
 
 /// The tag name for a judge's plain-text answer; the movement's own tags count too.
 const TAG: &str = "JUDGE";
@@ -21,7 +21,7 @@ const TAG: &str = "JUDGE";
 pub(super) const STEP_TAG: &str = "STEP";
 
 /// What a judge decides, and for which movement.
-pub(super) struct Judged<'s> {
+pub(super) struct JudgeSubject<'s> {
     /// The movement's name.
     pub(super) step: &'s str,
     /// The session that the judge looks back on.
@@ -31,12 +31,12 @@ pub(super) struct Judged<'s> {
     /// The model of the movement.
     pub(super) model: Option<Str>,
     /// The schema cache of the piece.
-    pub(super) schemas: &'s Schemas,
+    pub(super) schemas: &'s AnswerSchemaCache,
 }
 
 /// Adds the judges that the rules of a movement need and returns their names in the order in which they are asked:
 /// one for all `ai(…)` conditions, then one for the plain-text conditions.
-pub(super) fn judges(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Vec<Name> {
+pub(super) fn add_judges(judged: &JudgeSubject<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Vec<Name> {
     let eligible = |rule: &&Rule<'_>| !rule.hidden;
     let ai: Vec<(&Rule<'_>, &str)> = rules
         .iter()
@@ -58,10 +58,10 @@ pub(super) fn judges(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft)
 }
 
 /// The judge for `ai(…)` conditions: their inner texts, with their own numbering.
-fn ai_judge(judged: &Judged<'_>, rules: &[(&Rule<'_>, &str)], draft: &mut Draft) -> Name {
-    let inner = unique(rules.iter().map(|(_, inner)| *inner));
-    let outcomes: Vec<Outcome> = rules.iter().map(|(rule, _)| named(rule)).collect();
-    let mut page = Page::default();
+fn ai_judge(judged: &JudgeSubject<'_>, rules: &[(&Rule<'_>, &str)], draft: &mut Draft) -> Name {
+    let inner = number_duplicate_texts(rules.iter().map(|(_, inner)| *inner));
+    let outcomes: Vec<Outcome> = rules.iter().map(|(rule, _)| outcome_of_rule(rule)).collect();
+    let mut page = PromptBuilder::default();
     page.text(prompt_texts::JUDGE);
     for (index, text) in inner.iter().enumerate() {
         page.text(&format!("{}. {text}\n", index + 1));
@@ -72,18 +72,18 @@ fn ai_judge(judged: &Judged<'_>, rules: &[(&Rule<'_>, &str)], draft: &mut Draft)
     page.text(&as_none(TAG));
     let tags = vec![OutcomeReader::Tag { name: TAG.into(), base: 1, outcomes: outcomes.clone() }];
     let words = inner.into_iter().zip(outcomes).collect();
-    push(judged, "ai", page.template(), words, tags, draft)
+    add_judge_step(judged, "ai", page.template(), words, tags, draft)
 }
 
 /// The judge for plain-text conditions. It uses the rule numbers, so a tag of the movement is valid here too.
-fn text_judge(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Name {
+fn text_judge(judged: &JudgeSubject<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Name {
     let holds = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
-    let mut page = Page::default();
+    let mut page = PromptBuilder::default();
     page.text(prompt_texts::JUDGE);
     for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| holds(rule)) {
         page.text(&format!("{}. {}\n", index + 1, rule.outcome));
         if let Some(appendix) = rule.appendix {
-            page.text(&format!("   It comes with: {}\n", super::prompt::line(appendix)));
+            page.text(&format!("   It comes with: {}\n", super::prompt::collapse_to_line(appendix)));
         }
     }
     page.text(prompt_texts::JUDGE_NONE);
@@ -91,17 +91,20 @@ fn text_judge(judged: &Judged<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Nam
     page.text(&as_tag(&judged.step.to_uppercase()));
     page.text(&as_none(&judged.step.to_uppercase()));
     let outcomes: Vec<Outcome> =
-        rules.iter().map(|rule| if holds(rule) { named(rule) } else { Outcome::None }).collect();
-    let words =
-        rules.iter().filter(|rule| holds(rule)).map(|rule| (rule.outcome.to_string(), named(rule))).collect();
-    let mut tags = tags(judged.step, outcomes.clone());
+        rules.iter().map(|rule| if holds(rule) { outcome_of_rule(rule) } else { Outcome::None }).collect();
+    let words = rules
+        .iter()
+        .filter(|rule| holds(rule))
+        .map(|rule| (rule.outcome.to_string(), outcome_of_rule(rule)))
+        .collect();
+    let mut tags = build_tag_readers(judged.step, outcomes.clone());
     tags.push(OutcomeReader::Tag { name: TAG.into(), base: 1, outcomes });
-    push(judged, "judge", page.template(), words, tags, draft)
+    add_judge_step(judged, "judge", page.template(), words, tags, draft)
 }
 
 /// The tags that a movement's answer may carry: its own from one, and `STEP` from zero unless the movement has that
 /// name.
-pub(super) fn tags(step: &str, outcomes: Vec<Outcome>) -> Vec<OutcomeReader<Name>> {
+pub(super) fn build_tag_readers(step: &str, outcomes: Vec<Outcome>) -> Vec<OutcomeReader<Name>> {
     let mut readers = vec![OutcomeReader::Tag { name: step.into(), base: 1, outcomes: outcomes.clone() }];
     if !step.eq_ignore_ascii_case(STEP_TAG) {
         readers.push(OutcomeReader::Tag { name: STEP_TAG.into(), base: 0, outcomes });
@@ -109,8 +112,8 @@ pub(super) fn tags(step: &str, outcomes: Vec<Outcome>) -> Vec<OutcomeReader<Name
     readers
 }
 
-fn push(
-    judged: &Judged<'_>,
+fn add_judge_step(
+    judged: &JudgeSubject<'_>,
     which: &str,
     prompt: Template,
     mut words: Vec<(String, Outcome)>,
@@ -124,7 +127,7 @@ fn push(
         model: judged.model.clone(),
         ..judge_ask(prompt, add_schema(&words, judged.schemas, draft))
     };
-    draft.steps.push(judge_step(name.clone(), judged.span, ask, gate(words, tags)));
+    draft.steps.push(judge_step(name.clone(), judged.span, ask, build_judge_gate(words, tags)));
     Name { text: name, span: judged.span }
 }
 
@@ -138,33 +141,43 @@ pub(super) struct MonitorJudge<'s> {
     pub(super) persona: Option<Str>,
     pub(super) persona_names: Vec<Str>,
     pub(super) rules: &'s [Rule<'s>],
-    pub(super) schemas: &'s Schemas,
+    pub(super) schemas: &'s AnswerSchemaCache,
 }
 
 /// Creates the step for the judge of a monitor, without edges.
-pub(super) fn monitor_step(judge: MonitorJudge<'_>, mut page: Page, draft: &mut Draft) -> Step<Name> {
+pub(super) fn monitor_step(
+    judge: MonitorJudge<'_>,
+    mut page: PromptBuilder,
+    draft: &mut Draft,
+) -> Step<Name> {
     let rules: Vec<&Rule<'_>> = judge.rules.iter().filter(|rule| !rule.hidden).collect();
-    end(&mut page);
+    end_prompt_part(&mut page);
     page.text(prompt_texts::ANSWER);
     page.text(prompt_texts::MONITOR_ANSWER);
     // This step is already a judge, so `ai("…")` is reduced to its inner text.
-    let texts = unique(rules.iter().map(|rule| match &rule.kind {
+    let texts = number_duplicate_texts(rules.iter().map(|rule| match &rule.kind {
         Condition::Ai(inner) => &**inner,
         _ => &*rule.outcome,
     }));
     for (rule, text) in rules.iter().zip(&texts) {
         let number = judge.rules.iter().position(|other| std::ptr::eq(other, *rule)).unwrap_or_default() + 1;
-        page.text(&format!("{number}. {}\n", super::prompt::line(text)));
+        page.text(&format!("{number}. {}\n", super::prompt::collapse_to_line(text)));
         if let Some(appendix) = rule.appendix {
-            page.text(&format!("   It comes with: {}\n", super::prompt::line(appendix)));
+            page.text(&format!("   It comes with: {}\n", super::prompt::collapse_to_line(appendix)));
         }
     }
     page.text(prompt_texts::JUDGE_ANSWER);
     page.text(&as_tag(TAG));
-    let outcomes: Vec<Outcome> =
-        judge.rules.iter().map(|rule| if rule.hidden { Outcome::None } else { named(rule) }).collect();
-    let words: Vec<(String, Outcome)> =
-        texts.iter().zip(&rules).map(|(text, rule)| (super::prompt::line(text), named(rule))).collect();
+    let outcomes: Vec<Outcome> = judge
+        .rules
+        .iter()
+        .map(|rule| if rule.hidden { Outcome::None } else { outcome_of_rule(rule) })
+        .collect();
+    let words: Vec<(String, Outcome)> = texts
+        .iter()
+        .zip(&rules)
+        .map(|(text, rule)| (super::prompt::collapse_to_line(text), outcome_of_rule(rule)))
+        .collect();
     let tag = |name: Str| OutcomeReader::Tag { name, base: 1, outcomes: outcomes.clone() };
     let tags = vec![tag(TAG.into()), tag(judge.alias)];
     let ask = Ask {
@@ -173,10 +186,10 @@ pub(super) fn monitor_step(judge: MonitorJudge<'_>, mut page: Page, draft: &mut 
         persona_names: judge.persona_names,
         ..judge_ask(page.template(), add_schema(&words, judge.schemas, draft))
     };
-    judge_step(judge.name, judge.span, ask, gate(words, tags))
+    judge_step(judge.name, judge.span, ask, build_judge_gate(words, tags))
 }
 
-fn add_schema(words: &[(String, Outcome)], schemas: &Schemas, draft: &mut Draft) -> SchemaId {
+fn add_schema(words: &[(String, Outcome)], schemas: &AnswerSchemaCache, draft: &mut Draft) -> SchemaId {
     let texts: Vec<String> = words.iter().map(|(word, _)| word.clone()).collect();
     draft.schemas.push(schemas.judged(&texts));
     SchemaId(draft.schemas.len() as u32 - 1)
@@ -200,11 +213,11 @@ pub(super) fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
     }
 }
 
-fn gate(words: Vec<(String, Outcome)>, tags: Vec<OutcomeReader<Name>>) -> Gate<Name> {
+fn build_judge_gate(words: Vec<(String, Outcome)>, tags: Vec<OutcomeReader<Name>>) -> Gate<Name> {
     let field = OutcomeReader::Field {
-        path: path(answer_schema::OUTCOME),
-        words: words.into_iter().map(|(word, outcome)| (lower(&word), outcome)).collect(),
-        reasons: vec![path(answer_schema::REASON)],
+        path: parse_answer_path(answer_schema::OUTCOME),
+        words: words.into_iter().map(|(word, outcome)| (normalize_word(&word), outcome)).collect(),
+        reasons: vec![parse_answer_path(answer_schema::REASON)],
     };
     Gate::Readers(std::iter::once(field).chain(tags).collect())
 }
@@ -236,32 +249,32 @@ fn as_none(tag: &str) -> String {
 }
 
 /// The outcome of a rule.
-pub(super) fn named(rule: &Rule<'_>) -> Outcome {
+pub(super) fn outcome_of_rule(rule: &Rule<'_>) -> Outcome {
     Outcome::Named(rule.outcome.clone())
 }
 
 /// The word as it is compared: in lower case.
-pub(super) fn lower(word: &str) -> Str {
+pub(super) fn normalize_word(word: &str) -> Str {
     word.trim().to_lowercase().into()
 }
 
 /// The path of an answer field.
-pub(super) fn path(name: &str) -> FieldPath {
+pub(super) fn parse_answer_path(name: &str) -> FieldPath {
     FieldPath::parse(name).expect("the fields of our own schemas are paths")
 }
 
 /// Numbers equal texts, and renames a text that equals the word for "none".
-fn unique<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
+fn number_duplicate_texts<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
     let mut taken: Vec<Str> = vec![answer_schema::NONE.into()];
     texts
         .map(|text| {
             let mut name = text.to_owned();
             let mut number = 1;
-            while taken.contains(&lower(&name)) {
+            while taken.contains(&normalize_word(&name)) {
                 number += 1;
                 name = format!("{text} ({number})");
             }
-            taken.push(lower(&name));
+            taken.push(normalize_word(&name));
             name
         })
         .collect()

@@ -7,7 +7,7 @@ use crate::values::json::{Entry, Fields, Json, Kind};
 
 pub(super) const REPORT: &[&str] = &["use_judge"];
 
-pub(super) fn items<'j>(of: &'j Json, key: &str) -> &'j [Json] {
+pub(super) fn items_of_key<'j>(of: &'j Json, key: &str) -> &'j [Json] {
     match of.get(key).map(|list| &list.kind) {
         Some(Kind::List(items)) => items,
         _ => &[],
@@ -15,7 +15,7 @@ pub(super) fn items<'j>(of: &'j Json, key: &str) -> &'j [Json] {
 }
 
 /// Looks up a key by its name, then by its later names.
-pub(super) fn renamed<'j>(
+pub(super) fn find_renamed_entry<'j>(
     fields: &Fields<'j, '_>,
     key: &'static str,
     later: &[&'static str],
@@ -37,7 +37,7 @@ const OF_PIECES: [&str; 3] = ["piece_config", "provider_options", "tags"];
 const OF_MOVEMENTS: [&str; 3] = ["required_permission_mode", "team_leader", "provider_options"];
 
 /// What a definition is, as `TAKT workflow, 0.60 vocabulary`: the last version of the generation with its keys.
-pub(super) fn describe(root: &Json) -> &'static str {
+pub(super) fn describe_format(root: &Json) -> &'static str {
     if root.get("steps").is_some() {
         return "TAKT workflow, 0.60 vocabulary";
     }
@@ -49,8 +49,8 @@ pub(super) fn describe(root: &Json) -> &'static str {
         of("persona") && !has(root, &sections)
     };
     let later = |movement: &Json| has(movement, &OF_MOVEMENTS) || names(movement);
-    let members = |movement: &'_ Json| items(movement, "parallel").iter().any(later);
+    let members = |movement: &'_ Json| items_of_key(movement, "parallel").iter().any(later);
     let is_later = has(root, &OF_PIECES)
-        || items(root, "movements").iter().any(|movement| later(movement) || members(movement));
+        || items_of_key(root, "movements").iter().any(|movement| later(movement) || members(movement));
     if is_later { "TAKT piece, 0.33 vocabulary" } else { "TAKT piece, 0.8 vocabulary" }
 }

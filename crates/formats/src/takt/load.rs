@@ -8,11 +8,11 @@ use cuegate_flow::{
     model::Draft,
 };
 
-use super::expand::{Expanded, expand};
-use super::instruction_template::Compiler;
+use super::expand::{ExpandedWorkflow, expand_workflow};
+use super::instruction_template::TextCompiler;
 use super::later_spellings;
 use super::lower::lower_piece;
-use super::movement::{ABORT, COMPLETE, Does, Movement, Reading};
+use super::movement::{ABORT, COMPLETE, Movement, StepAction, StepReader};
 use super::options::PieceOptions;
 use super::report_names::{CaselessNames, FileNames};
 use super::reports::ReportDefinition;
@@ -20,9 +20,9 @@ use super::sections::Sections;
 use super::{monitors, monitors::MonitorDefinition};
 use crate::lints;
 use crate::other_formats;
-use crate::source::loaded::{Loaded, RunSettings, WorktreeRule};
-use crate::source::loader::{Desk, Page};
-use crate::source::suggest::list;
+use crate::source::loaded::{LoadedDefinition, RunSettings, WorktreeRule};
+use crate::source::loader::{LoadedFile, SourceLoader};
+use crate::source::suggest::quote_names;
 use crate::values::json::{Fields, Json, Kind, Text};
 use crate::{Files, values::yaml};
 
@@ -49,54 +49,59 @@ pub(super) struct PieceDefinition<'j> {
 ///
 /// Reads only through `files`; the same files give the same result. Never fails: the findings list what is wrong, and
 /// the draft holds what could be read.
-pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> Loaded {
-    let desk = Desk::new(files);
+pub fn load_piece(files: &dyn Files, options: &PieceOptions) -> LoadedDefinition {
+    let desk = SourceLoader::new(files);
     let mut draft = Draft::empty(DIALECT, DIALECT);
     let mut run = RunSettings::default();
-    if let Some(value) = open(&desk, &options.file) {
-        run = load(&desk, options, &value, &mut draft);
+    if let Some(value) = open_workflow(&desk, &options.file) {
+        run = load_workflow(&desk, options, &value, &mut draft);
         if matches!(value.kind, Kind::Object(_)) && other_formats::program_of(&value).is_none() {
-            run.format = later_spellings::describe(&value).to_owned();
+            run.format = later_spellings::describe_format(&value).to_owned();
         }
     }
     let (found, sources) = desk.into_parts();
     let (diagnostics, unsupported) = found.into_parts();
     run.unsupported = unsupported;
-    Loaded { draft, diagnostics, sources, run }.sorted()
+    LoadedDefinition { draft, diagnostics, sources, run }.sorted()
 }
 
 /// Opens the piece's file. Returns `None` after reporting why it cannot be read.
-fn open(desk: &Desk<'_>, path: &str) -> Option<Json> {
+fn open_workflow(desk: &SourceLoader<'_>, path: &str) -> Option<Json> {
     match desk.page(path) {
-        Page::Text { file, text } => yaml::parse(&text, file, &desk.found),
-        Page::Missing => {
+        LoadedFile::Text { file, text } => yaml::parse(&text, file, &desk.found),
+        LoadedFile::Missing => {
             let message = format!("there is no `{path}`");
             let finding = Diagnostic::error(lints::UNREADABLE_FILE, desk.unread(path), message);
             desk.found.push(finding.hint("write the piece, or correct the path"));
             None
         }
-        Page::Faulty => None,
+        LoadedFile::Faulty => None,
     }
 }
 
-fn load(desk: &Desk<'_>, options: &PieceOptions, value: &Json, draft: &mut Draft) -> RunSettings {
+fn load_workflow(
+    desk: &SourceLoader<'_>,
+    options: &PieceOptions,
+    value: &Json,
+    draft: &mut Draft,
+) -> RunSettings {
     draft.span = value.span;
     if !matches!(value.kind, Kind::Object(_)) {
         let _ = Fields::of(value, "the piece", None, &desk.found);
         return RunSettings::default();
     }
     if let Some(program) = other_formats::program_of(value) {
-        desk.found.push(other_formats::finding(program, value.span));
+        desk.found.push(other_formats::build_unsupported_finding(program, value.span));
         return RunSettings::default();
     }
-    let Some(Expanded { piece: value, scopes }) = expand(value, &options.file, desk) else {
+    let Some(ExpandedWorkflow { piece: value, scopes }) = expand_workflow(value, &options.file, desk) else {
         return RunSettings::default();
     };
     let Some(fields) = Fields::of(&value, "the piece", None, &desk.found) else {
         return RunSettings::default();
     };
     let sections = Sections::read(&fields, desk, scopes);
-    let mut piece = read(fields, &sections, options);
+    let mut piece = read_workflow(fields, &sections, options);
     say_places(&value, &piece, desk);
     draft.name = piece.name.into();
     // All reports count, including those of movements that are dropped for their names.
@@ -110,11 +115,13 @@ fn load(desk: &Desk<'_>, options: &PieceOptions, value: &Json, draft: &mut Draft
         if is_whole {
             sections.report_unused();
         }
-        let mut compiler = Compiler::new(&desk.found, &options.set, reports);
+        let mut compiler = TextCompiler::new(&desk.found, &options.set, reports);
         compiler.may_be_more = !is_whole;
-        let has_data = |movement: &&Movement<'_>| matches!(&movement.does, Does::Asks(asked) if asked.structured.is_some());
-        compiler.structured =
-            everyone(&piece).filter(has_data).map(|movement| movement.name.text.into()).collect();
+        let has_data = |movement: &&Movement<'_>| matches!(&movement.does, StepAction::Asks(asked) if asked.structured.is_some());
+        compiler.structured = list_steps_and_members(&piece)
+            .filter(has_data)
+            .map(|movement| movement.name.text.into())
+            .collect();
         lower_piece(&piece, options, &compiler, draft);
     }
     RunSettings {
@@ -131,29 +138,30 @@ fn load(desk: &Desk<'_>, options: &PieceOptions, value: &Json, draft: &mut Draft
 }
 
 /// Records which span of the piece belongs to which movement, member or monitor.
-fn say_places(value: &Json, piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
+fn say_places(value: &Json, piece: &PieceDefinition<'_>, desk: &SourceLoader<'_>) {
     let say = |item: &Json| {
         if let Some(name) = item.get("name").and_then(Json::as_text) {
             desk.found.about(item.span, name.trim());
         }
     };
-    for movement in ["movements", "steps"].iter().flat_map(|key| later_spellings::items(value, key)) {
+    for movement in ["movements", "steps"].iter().flat_map(|key| later_spellings::items_of_key(value, key)) {
         say(movement);
-        later_spellings::items(movement, "parallel").iter().for_each(say);
+        later_spellings::items_of_key(movement, "parallel").iter().for_each(say);
     }
     for monitor in &piece.monitors {
         desk.found.about(monitor.span, &monitor.name());
     }
 }
 
-fn read<'j>(
+fn read_workflow<'j>(
     fields: Fields<'j, '_>,
     sections: &Sections<'_, '_>,
     options: &PieceOptions,
 ) -> PieceDefinition<'j> {
     let name = fields.required("name").map_or("piece", |name| name.text.trim());
     let description = fields.text("description").map(|text| text.text);
-    let (key, entry) = later_spellings::renamed(&fields, "max_iterations", &["max_steps", "max_movements"]);
+    let (key, entry) =
+        later_spellings::find_renamed_entry(&fields, "max_iterations", &["max_steps", "max_movements"]);
     fields.need(key);
     if entry.is_none() && fields.nullable("steps").is_some() {
         let message = format!("`max_steps` is missing; a run ends after {ITERATIONS_MAX} steps");
@@ -174,15 +182,15 @@ fn read<'j>(
         }
         None => fields.count(key, 1).map_or(ITERATIONS_MAX, |(value, _)| value),
     };
-    let (key, entry) = later_spellings::renamed(&fields, "initial_movement", &["initial_step"]);
+    let (key, entry) = later_spellings::find_renamed_entry(&fields, "initial_movement", &["initial_step"]);
     fields.need(key);
     if entry.is_none() {
         fields.missing("initial_movement");
     }
     let initial = fields.filled(key).map(|text| Text { text: text.text.trim(), ..text });
-    let (key, entry) = later_spellings::renamed(&fields, "movements", &["steps"]);
+    let (key, entry) = later_spellings::find_renamed_entry(&fields, "movements", &["steps"]);
     fields.need(key);
-    let reading = Reading { sections, interactive: options.interactive };
+    let reading = StepReader { sections, interactive: options.interactive };
     let all = fields.items(key);
     let movements: Vec<Movement<'j>> =
         all.iter().filter_map(|item| reading.movement(item, &fields, false)).collect();
@@ -195,7 +203,7 @@ fn read<'j>(
         }
         Some(_) => {}
     }
-    let monitors = monitors::read(&fields, sections, options.interactive);
+    let monitors = monitors::read_monitors(&fields, sections, options.interactive);
     fields.stray("answer_agent", "nothing reads it");
     fields.finish();
     let nameless = movements.len() < all.len();
@@ -212,18 +220,18 @@ fn read<'j>(
 }
 
 /// All movements and their members.
-fn everyone<'p, 'j>(piece: &'p PieceDefinition<'j>) -> impl Iterator<Item = &'p Movement<'j>> {
+fn list_steps_and_members<'p, 'j>(piece: &'p PieceDefinition<'j>) -> impl Iterator<Item = &'p Movement<'j>> {
     piece.movements.iter().flat_map(|movement| {
         let members = match &movement.does {
-            Does::Parallel(members) => members.as_slice(),
-            Does::Asks(_) => &[],
+            StepAction::Parallel(members) => members.as_slice(),
+            StepAction::Asks(_) => &[],
         };
         std::iter::once(movement).chain(members)
     })
 }
 
 /// Reports and drops movements with ambiguous names.
-fn check_names(piece: &mut PieceDefinition<'_>, desk: &Desk<'_>) {
+fn check_names(piece: &mut PieceDefinition<'_>, desk: &SourceLoader<'_>) {
     let mut seen: BTreeSet<String> = BTreeSet::new();
     let mut sound = |movement: &Movement<'_>| {
         let Text { text, span } = movement.name;
@@ -244,18 +252,18 @@ fn check_names(piece: &mut PieceDefinition<'_>, desk: &Desk<'_>) {
     piece.movements.retain(&mut sound);
     piece.nameless |= piece.movements.len() < count;
     for movement in &mut piece.movements {
-        if let Does::Parallel(members) = &mut movement.does {
+        if let StepAction::Parallel(members) = &mut movement.does {
             members.retain(&mut sound);
         }
     }
 }
 
 /// Returns the names of all reports, and reports names that collide as files.
-fn check_reports(piece: &PieceDefinition<'_>, desk: &Desk<'_>) -> Vec<Str> {
+fn check_reports(piece: &PieceDefinition<'_>, desk: &SourceLoader<'_>) -> Vec<Str> {
     let mut reports: Vec<&ReportDefinition> = Vec::new();
     let (mut files, mut caseless) = (FileNames::default(), CaselessNames::default());
-    for movement in everyone(piece) {
-        let Does::Asks(asked) = &movement.does else { continue };
+    for movement in list_steps_and_members(piece) {
+        let StepAction::Asks(asked) = &movement.does else { continue };
         for report in &asked.reports {
             if let Some(other) = files.clash_of_others(&report.name).map(|at| reports[at]) {
                 let message = format!("`{}` and `{}` cannot both be files", other.name, report.name);
@@ -282,13 +290,13 @@ fn check_reports(piece: &PieceDefinition<'_>, desk: &Desk<'_>) -> Vec<Str> {
 }
 
 /// Members run in parallel in one worktree, so a changed file cannot be attributed to one of them.
-fn check_permissions(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
+fn check_permissions(piece: &PieceDefinition<'_>, desk: &SourceLoader<'_>) {
     for movement in &piece.movements {
-        let Does::Parallel(members) = &movement.does else { continue };
+        let StepAction::Parallel(members) = &movement.does else { continue };
         let named = |may_write: bool| -> Vec<&str> {
             let fits = |member: &&Movement<'_>| match &member.does {
-                Does::Asks(asked) => asked.boundary.permission.may_write() == may_write,
-                Does::Parallel(_) => false,
+                StepAction::Asks(asked) => asked.boundary.permission.may_write() == may_write,
+                StepAction::Parallel(_) => false,
             };
             members.iter().filter(fits).map(|member| member.name.text).collect()
         };
@@ -299,8 +307,8 @@ fn check_permissions(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
         let name = movement.name.text;
         let message = format!(
             "`{name}` runs {} (read-only) in parallel with {} (may write): changes cannot be attributed",
-            list(&readers),
-            list(&writers)
+            quote_names(&readers),
+            quote_names(&writers)
         );
         let finding = Diagnostic::warning(lints::MIXED_PERMISSIONS, movement.name.span, message);
         let hint = "put those that may change files into a movement of their own";
@@ -309,12 +317,12 @@ fn check_permissions(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
 }
 
 /// Checks the members of one parallel movement for conflicting write access.
-fn check_members(piece: &PieceDefinition<'_>, desk: &Desk<'_>) {
+fn check_members(piece: &PieceDefinition<'_>, desk: &SourceLoader<'_>) {
     for movement in &piece.movements {
-        let Does::Parallel(members) = &movement.does else { continue };
+        let StepAction::Parallel(members) = &movement.does else { continue };
         let mut seen: HashMap<&str, &str> = HashMap::new();
         for member in members {
-            let Does::Asks(asked) = &member.does else { continue };
+            let StepAction::Asks(asked) = &member.does else { continue };
             for report in &asked.reports {
                 if let Some(other) = seen.get(&*report.name) {
                     let message = format!(

@@ -13,18 +13,18 @@ use cuegate_flow::{
 };
 
 use super::condition::Condition;
-use super::instruction_template::{Compiler, Reader as For};
+use super::instruction_template::{ReadingStep as For, TextCompiler};
 use super::load::PieceDefinition;
-use super::movement::{ABORT, Asked, COMPLETE, Does, Movement, Structured};
+use super::movement::{ABORT, AgentSettings, COMPLETE, Movement, StepAction, StructuredOutput};
 use super::options::{Phases, PieceOptions};
-use super::predicate::{self, Unlisted};
-use super::prompt::{Duty, Prompts, Subject};
+use super::predicate::{self, UnlistedField};
+use super::prompt::{Duty, Subject, WorkflowPrompts};
 use super::rules::Rule;
-use super::{answer_schema, answer_schema::Schemas};
+use super::{answer_schema, answer_schema::AnswerSchemaCache};
 use super::{completion, gate_steps, join};
 use super::{
     judge,
-    judge::{Judged, lower, named, path},
+    judge::{JudgeSubject, normalize_word, outcome_of_rule, parse_answer_path},
 };
 use super::{selection, team};
 use crate::lints;
@@ -36,17 +36,17 @@ use crate::values::json::Text;
 pub(super) const NO_RULES: &str = "done";
 
 /// Context for lowering a piece.
-pub(super) struct Lowering<'l, 'j, 'c> {
+pub(super) struct WorkflowLowering<'l, 'j, 'c> {
     pub(super) piece: &'l PieceDefinition<'j>,
-    pub(super) prompts: Prompts<'l, 'c>,
+    pub(super) prompts: WorkflowPrompts<'l, 'c>,
     pub(super) options: &'l PieceOptions,
     pub(super) found: &'c Findings,
     names: HashSet<&'j str>,
-    pub(super) schemas: Schemas,
+    pub(super) schemas: AnswerSchemaCache,
 }
 
 /// The context of a step: a movement, or a member of a parallel movement.
-pub(super) struct Place<'p> {
+pub(super) struct StepPlace<'p> {
     /// The parallel movement, for a member.
     pub(super) parent: Option<&'p str>,
     /// The position among the movements, such as `2 of 9`.
@@ -57,7 +57,7 @@ pub(super) struct Place<'p> {
 pub(super) fn lower_piece(
     piece: &PieceDefinition<'_>,
     options: &PieceOptions,
-    compiler: &Compiler<'_>,
+    compiler: &TextCompiler<'_>,
     draft: &mut Draft,
 ) {
     draft.limits = Limits::new(piece.iterations_max);
@@ -69,23 +69,27 @@ pub(super) fn lower_piece(
         1,
         LimitTarget::Iterations,
     ));
-    draft.params = options.set.iter().map(|name| given(name)).collect();
-    let about = piece.description.map(|text| format!(": {}", super::prompt::line(text))).unwrap_or_default();
-    let prompts = Prompts { piece: format!("{}{about}", piece.name), compiler, phases: options.phases };
+    draft.params = options.set.iter().map(|name| param_of_set_name(name)).collect();
+    let about = piece
+        .description
+        .map(|text| format!(": {}", super::prompt::collapse_to_line(text)))
+        .unwrap_or_default();
+    let prompts =
+        WorkflowPrompts { piece: format!("{}{about}", piece.name), compiler, phases: options.phases };
     let names = piece.movements.iter().map(|movement| movement.name.text).collect();
-    let schemas = Schemas::default();
-    let lowering = Lowering { piece, prompts, options, found: compiler.found, names, schemas };
+    let schemas = AnswerSchemaCache::default();
+    let lowering = WorkflowLowering { piece, prompts, options, found: compiler.found, names, schemas };
     let count = piece.movements.len();
     for (index, movement) in piece.movements.iter().enumerate() {
         let position = Some(format!("{} of {count}", index + 1));
-        lowering.movement(movement, &Place { parent: None, position }, draft);
+        lowering.movement(movement, &StepPlace { parent: None, position }, draft);
     }
     for monitor in &piece.monitors {
-        super::monitor_steps::lower(&lowering, monitor, draft);
+        super::monitor_steps::lower_monitor(&lowering, monitor, draft);
     }
     let guarded = |step: &Step<Name>| matches!(&step.act, Act::Ask(ask) if ask.guard.is_some());
     if draft.steps.iter().any(guarded) {
-        gate_steps::retries(&lowering, draft, LimitTarget::Mends);
+        gate_steps::add_gate_retry_limit(&lowering, draft, LimitTarget::Mends);
     }
     for (step, key) in compiler.handed() {
         let path = FieldPath::parse(&format!("{}.{key}", answer_schema::STRUCTURED));
@@ -98,7 +102,7 @@ pub(super) fn lower_piece(
     lowering.enter(draft);
 }
 
-impl Lowering<'_, '_, '_> {
+impl WorkflowLowering<'_, '_, '_> {
     fn enter(&self, draft: &mut Draft) {
         let first = self.piece.movements.first().map(|movement| movement.name);
         let known = self.piece.initial.filter(|initial| match self.entered(*initial, "`initial_movement`") {
@@ -151,8 +155,8 @@ impl Lowering<'_, '_, '_> {
             return Some(Target::Step(Name::new(next.text, next.span)));
         }
         let parent = movements.iter().find(|movement| match &movement.does {
-            Does::Parallel(members) => members.iter().any(|member| member.name.text == next.text),
-            Does::Asks(_) => false,
+            StepAction::Parallel(members) => members.iter().any(|member| member.name.text == next.text),
+            StepAction::Asks(_) => false,
         });
         let unknown = |what: &str| {
             let message = format!("{from} leads to `{}`, which is {what}", next.text);
@@ -170,14 +174,14 @@ impl Lowering<'_, '_, '_> {
         None
     }
 
-    fn movement(&self, movement: &Movement<'_>, place: &Place<'_>, draft: &mut Draft) {
+    fn movement(&self, movement: &Movement<'_>, place: &StepPlace<'_>, draft: &mut Draft) {
         let at = draft.steps.len();
         let step = match &movement.does {
-            Does::Asks(asked) => match &asked.team {
-                Some(team) => team::lower(self, movement, asked, team, place, draft),
+            StepAction::Asks(asked) => match &asked.team {
+                Some(team) => team::lower_team(self, movement, asked, team, place, draft),
                 None => self.asks(movement, asked, &Duty::Whole, place, draft),
             },
-            Does::Parallel(members) => self.parallel(movement, members, draft),
+            StepAction::Parallel(members) => self.parallel(movement, members, draft),
         };
         // A movement precedes the steps that were generated for it.
         draft.steps.insert(at, step);
@@ -186,9 +190,9 @@ impl Lowering<'_, '_, '_> {
     pub(super) fn asks(
         &self,
         movement: &Movement<'_>,
-        asked: &Asked<'_>,
+        asked: &AgentSettings<'_>,
         duty: &Duty,
-        place: &Place<'_>,
+        place: &StepPlace<'_>,
         draft: &mut Draft,
     ) -> Step<Name> {
         let name = movement.name.text;
@@ -196,7 +200,7 @@ impl Lowering<'_, '_, '_> {
         let subject = Subject { movement, asked, duty, position: place.position.clone() };
         let prompt = self.prompts.work(&subject);
         let model: Option<Str> = asked.model.map(Into::into);
-        let judged = Judged {
+        let judged = JudgeSubject {
             step: name,
             session: session.clone(),
             span: movement.name.span,
@@ -205,17 +209,21 @@ impl Lowering<'_, '_, '_> {
         };
         let judges = match self.is_settled(asked, &movement.rules) {
             true => Vec::new(),
-            false => judge::judges(&judged, &movement.rules, draft),
+            false => judge::add_judges(&judged, &movement.rules, draft),
         };
         let (gate, schema) = self.gate(movement, asked, judges, draft);
         let mut edges = Vec::new();
         if place.parent.is_none() {
             edges = self.edges(name, &movement.rules, draft);
-            gate_steps::guard(self, movement, asked, &prompt, &mut edges, draft);
-            completion::check(self, movement, asked, &prompt, &mut edges, draft);
+            gate_steps::insert_gate_steps(self, movement, asked, &prompt, &mut edges, draft);
+            completion::insert_completion_judges(self, movement, asked, &prompt, &mut edges, draft);
         }
-        let of = selection::For { step: name, instruction: asked.instruction.as_ref(), model: model.clone() };
-        let selectors = selection::lower(self, &movement.selections, &of, draft);
+        let of = selection::SelectionSubject {
+            step: name,
+            instruction: asked.instruction.as_ref(),
+            model: model.clone(),
+        };
+        let selectors = selection::lower_selections(self, &movement.selections, &of, draft);
         let persona = asked.persona.as_ref();
         let body = persona.and_then(|persona| persona.body.as_ref());
         let ask = Ask {
@@ -235,26 +243,26 @@ impl Lowering<'_, '_, '_> {
             },
             reports: asked.reports.iter().map(|report| self.prompts.report(report)).collect(),
             fused: (self.prompts.phases_of(asked) == Phases::Fused).then(|| CombinedFields {
-                response: path(answer_schema::RESPONSE),
-                reports: path(answer_schema::REPORTS),
-                blocked: path(answer_schema::BLOCKED),
+                response: parse_answer_path(answer_schema::RESPONSE),
+                reports: parse_answer_path(answer_schema::REPORTS),
+                blocked: parse_answer_path(answer_schema::BLOCKED),
             }),
             blocked_mark: Some(super::prompt_texts::BLOCKED_MARK.into()),
             guard: place.parent.and_then(|_| gate_steps::of_member(self, asked)),
         };
         Step {
-            title: asked.title.map_or_else(|| name.to_owned(), super::prompt::line).into(),
+            title: asked.title.map_or_else(|| name.to_owned(), super::prompt::collapse_to_line).into(),
             act: Act::Ask(ask),
             gate,
             boundary: asked.boundary.clone(),
             edges,
             selectors,
-            ..bare(movement)
+            ..build_empty_step(movement)
         }
     }
 
     /// Whether the step needs no judge: it has only one rule, and its answer is plain text.
-    fn is_settled(&self, asked: &Asked<'_>, rules: &[Rule<'_>]) -> bool {
+    fn is_settled(&self, asked: &AgentSettings<'_>, rules: &[Rule<'_>]) -> bool {
         let mut eligible = rules.iter().filter(|rule| !rule.hidden);
         let only = eligible.next().filter(|_| eligible.next().is_none());
         self.prompts.phases_of(asked) == Phases::Separate
@@ -265,7 +273,7 @@ impl Lowering<'_, '_, '_> {
     fn gate(
         &self,
         movement: &Movement<'_>,
-        asked: &Asked<'_>,
+        asked: &AgentSettings<'_>,
         judges: Vec<Name>,
         draft: &mut Draft,
     ) -> (Gate<Name>, Option<SchemaId>) {
@@ -278,7 +286,7 @@ impl Lowering<'_, '_, '_> {
         let fused = self.prompts.phases_of(asked) == Phases::Fused;
         if fused {
             let mut words: Vec<(String, Outcome)> =
-                texts.iter().map(|rule| (rule.outcome.to_string(), named(rule))).collect();
+                texts.iter().map(|rule| (rule.outcome.to_string(), outcome_of_rule(rule))).collect();
             if !texts.is_empty() && texts.len() < eligible.len() {
                 words.push((answer_schema::NONE.to_owned(), Outcome::None));
             }
@@ -292,8 +300,11 @@ impl Lowering<'_, '_, '_> {
             schema = Some(SchemaId(draft.schemas.len() as u32 - 1));
             if !words.is_empty() {
                 readers.push(OutcomeReader::Field {
-                    path: path(answer_schema::OUTCOME),
-                    words: words.into_iter().map(|(word, outcome)| (lower(&word), outcome)).collect(),
+                    path: parse_answer_path(answer_schema::OUTCOME),
+                    words: words
+                        .into_iter()
+                        .map(|(word, outcome)| (normalize_word(&word), outcome))
+                        .collect(),
                     reasons: Vec::new(),
                 });
             }
@@ -303,14 +314,16 @@ impl Lowering<'_, '_, '_> {
             return (Gate::Always(Outcome::Named(NO_RULES.into())), schema);
         }
         if let Some(rule) = eligible.first().filter(|_| self.is_settled(asked, rules)) {
-            return (Gate::Always(named(rule)), schema);
+            return (Gate::Always(outcome_of_rule(rule)), schema);
         }
         // Hidden and judged rules keep their numbers, but the movement cannot choose them.
         if fused && !texts.is_empty() {
             let own = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
-            let numbered =
-                rules.iter().map(|rule| if own(rule) { named(rule) } else { Outcome::None }).collect();
-            readers.extend(judge::tags(movement.name.text, numbered));
+            let numbered = rules
+                .iter()
+                .map(|rule| if own(rule) { outcome_of_rule(rule) } else { Outcome::None })
+                .collect();
+            readers.extend(judge::build_tag_readers(movement.name.text, numbered));
         }
         // In separate phases the prompt mentions no tags: a tag in the answer is a quotation, and the judge decides.
         readers.extend(judges.into_iter().map(|step| OutcomeReader::Judge { step }));
@@ -320,7 +333,7 @@ impl Lowering<'_, '_, '_> {
     /// The schema of an answer with data, and the readers of the rules that the data decide.
     fn with_data(
         &self,
-        data: &Structured,
+        data: &StructuredOutput,
         rules: &[&Rule<'_>],
         (outcomes, reports): (&[String], &[&str]),
         readers: &mut Vec<OutcomeReader<Name>>,
@@ -343,9 +356,9 @@ impl Lowering<'_, '_, '_> {
                 .push(finding.hint("write all rules of a step as texts, or all of them with `when(…)`"));
             return schema;
         }
-        match predicate::readers(rules, &schema) {
+        match predicate::build_predicate_readers(rules, &schema) {
             Ok(found) => readers.extend(found),
-            Err(Unlisted(path)) => {
+            Err(UnlistedField(path)) => {
                 let message =
                     format!("the schema does not list the values of `{path}`, which a later rule depends on");
                 let finding = Diagnostic::error(lints::INVALID_CONDITION, data.span, message);
@@ -358,9 +371,9 @@ impl Lowering<'_, '_, '_> {
     fn parallel(&self, movement: &Movement<'_>, members: &[Movement<'_>], draft: &mut Draft) -> Step<Name> {
         let name = movement.name.text;
         for member in members {
-            self.movement(member, &Place { parent: Some(name), position: None }, draft);
+            self.movement(member, &StepPlace { parent: Some(name), position: None }, draft);
         }
-        let judged = Judged {
+        let judged = JudgeSubject {
             step: name,
             session: name.into(),
             span: movement.name.span,
@@ -368,11 +381,11 @@ impl Lowering<'_, '_, '_> {
             schemas: &self.schemas,
         };
         let rest: Vec<Rule<'_>> = movement.rules.iter().map(without_aggregates).collect();
-        let judges = judge::judges(&judged, &rest, draft);
-        let rules = join::rules(movement, members, self.found);
-        let permission = members.iter().map(permission).max().unwrap_or(Permission::Plan);
-        let of = selection::For { step: name, instruction: None, model: None };
-        let selectors = selection::lower(self, &movement.selections, &of, draft);
+        let judges = judge::add_judges(&judged, &rest, draft);
+        let rules = join::build_join_rules(movement, members, self.found);
+        let permission = members.iter().map(permission_of_member).max().unwrap_or(Permission::Plan);
+        let of = selection::SelectionSubject { step: name, instruction: None, model: None };
+        let selectors = selection::lower_selections(self, &movement.selections, &of, draft);
         Step {
             act: Act::All {
                 members: members.iter().map(|member| Name::new(member.name.text, member.name.span)).collect(),
@@ -382,7 +395,7 @@ impl Lowering<'_, '_, '_> {
             boundary: Boundary { permission, tools: Tools::All },
             edges: self.edges(name, &movement.rules, draft),
             selectors,
-            ..bare(movement)
+            ..build_empty_step(movement)
         }
     }
 
@@ -408,11 +421,11 @@ impl Lowering<'_, '_, '_> {
                 (None, None) => vec![DanglingTarget::unread()],
             };
             let to = to.unwrap_or(Target::End(Ending::Completed));
-            let mut edge = Edge { dangling, ..Edge::new(named(rule), to, rule.span) };
+            let mut edge = Edge { dangling, ..Edge::new(outcome_of_rule(rule), to, rule.span) };
             if rule.asks_person {
                 let name = format!("{step}@person:{}", index + 1);
                 let on = edge.on.clone();
-                let asks = Target::Step(person(&name, rule, edge, draft));
+                let asks = Target::Step(add_person_step(&name, rule, edge, draft));
                 edge = Edge::new(on, asks, rule.span);
             }
             edges.push(edge);
@@ -423,7 +436,7 @@ impl Lowering<'_, '_, '_> {
     /// Compiles an instruction with its placeholders.
     pub(super) fn compile(
         &self,
-        body: &super::sections::Body,
+        body: &super::sections::FacetText,
         step: &str,
     ) -> Vec<cuegate_flow::model::Piece> {
         self.prompts.compiler.compile(body, For { step, monitor: true })
@@ -431,7 +444,7 @@ impl Lowering<'_, '_, '_> {
 }
 
 /// A parameter set with `--set`.
-fn given(name: &str) -> Param {
+fn param_of_set_name(name: &str) -> Param {
     Param {
         name: name.into(),
         flag: "".into(),
@@ -445,7 +458,7 @@ fn given(name: &str) -> Param {
 }
 
 /// An empty step for a movement.
-pub(super) fn bare(movement: &Movement<'_>) -> Step<Name> {
+pub(super) fn build_empty_step(movement: &Movement<'_>) -> Step<Name> {
     let name: Str = movement.name.text.into();
     Step {
         name: name.clone(),
@@ -464,7 +477,7 @@ pub(super) fn bare(movement: &Movement<'_>) -> Step<Name> {
 }
 
 /// Adds a step that asks a person and then continues.
-fn person(name: &str, rule: &Rule<'_>, then: Edge<Name>, draft: &mut Draft) -> Name {
+fn add_person_step(name: &str, rule: &Rule<'_>, then: Edge<Name>, draft: &mut Draft) -> Name {
     let answered = Outcome::Named("answered".into());
     let question = rule.appendix.map_or(rule.condition.text, str::trim_end);
     draft.steps.push(Step {
@@ -485,7 +498,7 @@ fn person(name: &str, rule: &Rule<'_>, then: Edge<Name>, draft: &mut Draft) -> N
 }
 
 /// The session key of a movement: its persona's, else its own; each member has a separate one.
-pub(super) fn session_key(movement: &Movement<'_>, asked: &Asked<'_>, place: &Place<'_>) -> Str {
+pub(super) fn session_key(movement: &Movement<'_>, asked: &AgentSettings<'_>, place: &StepPlace<'_>) -> Str {
     let name = movement.name.text;
     if let Some(key) = asked.session_key {
         return key.into();
@@ -502,9 +515,9 @@ fn without_aggregates<'j>(rule: &Rule<'j>) -> Rule<'j> {
     Rule { hidden: rule.hidden || rule.kind.is_aggregate(), ..rule.clone() }
 }
 
-fn permission(member: &Movement<'_>) -> Permission {
+fn permission_of_member(member: &Movement<'_>) -> Permission {
     match &member.does {
-        Does::Asks(asked) => asked.boundary.permission,
-        Does::Parallel(_) => Permission::Plan,
+        StepAction::Asks(asked) => asked.boundary.permission,
+        StepAction::Parallel(_) => Permission::Plan,
     }
 }

@@ -5,17 +5,21 @@ use cuegate_flow::{
     model::{Draft, LimitKey, LimitTarget, Monitor, Name, Target, Template},
 };
 
-use super::lower::Lowering;
+use super::lower::WorkflowLowering;
 use super::monitors::{MonitorDefinition, Stage};
-use super::prompt::Page;
+use super::prompt::PromptBuilder;
 use super::prompt_texts;
-use super::sections::Body;
+use super::sections::FacetText;
 use super::{judge, judge::MonitorJudge};
 use crate::lints;
 use crate::values::json::Text;
 
 /// Lowers a monitor. A monitor whose cycle names an unknown movement is reported and left out.
-pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition<'_>, draft: &mut Draft) {
+pub(super) fn lower_monitor(
+    lowering: &WorkflowLowering<'_, '_, '_>,
+    monitor: &MonitorDefinition<'_>,
+    draft: &mut Draft,
+) {
     let name = monitor.name();
     let known = |step: Text<'_>| match lowering.entered(step, &format!("the cycle of `{name}`"))? {
         Target::Step(name) => Some(name),
@@ -33,9 +37,9 @@ pub(super) fn lower(lowering: &Lowering<'_, '_, '_>, monitor: &MonitorDefinition
     };
     let cycle: Vec<Option<Vec<Name>>> = monitor.cycle.iter().map(stage).collect();
     let ignored: Vec<Option<Vec<Name>>> = monitor.ignored.iter().map(stage).collect();
-    let own = Body::built_in(prompt_texts::MONITOR);
+    let own = FacetText::built_in(prompt_texts::MONITOR);
     let instruction = lowering.compile(monitor.instruction.as_ref().unwrap_or(&own), &name);
-    let mut page = Page::default();
+    let mut page = PromptBuilder::default();
     page.text(prompt_texts::PLACE);
     let rounds: Vec<&str> = monitor.cycle.iter().map(|stage| stage.name.text).collect();
     page.text(&format!("- Piece: {}\n- You judge a loop: {}\n", lowering.prompts.piece, rounds.join(" → ")));

@@ -7,7 +7,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 use super::expand::{NAME, SCOPE, STAGE};
 use super::later_spellings;
 use super::movement::{Persona, is_empty_list, some_left};
-use super::sections::{Body, Section, Sections};
+use super::sections::{FacetText, Section, Sections};
 use super::{
     rules,
     rules::{Owner, Rule},
@@ -30,7 +30,7 @@ pub(crate) struct MonitorDefinition<'j> {
     /// The judge's persona.
     pub(crate) persona: Option<Persona>,
     /// The judge's instruction; `None` selects the built-in text.
-    pub(crate) instruction: Option<Body>,
+    pub(crate) instruction: Option<FacetText>,
     /// The rules that the judge chooses between.
     pub(crate) rules: Vec<Rule<'j>>,
 }
@@ -61,13 +61,14 @@ impl MonitorDefinition<'_> {
     }
 }
 
-pub(crate) fn read<'j>(
+pub(crate) fn read_monitors<'j>(
     piece: &Fields<'j, '_>,
     sections: &Sections<'_, '_>,
     interactive: bool,
 ) -> Vec<MonitorDefinition<'j>> {
     let items = piece.items("loop_monitors").iter();
-    let monitors: Vec<_> = items.filter_map(|item| monitor(item, piece, sections, interactive)).collect();
+    let monitors: Vec<_> =
+        items.filter_map(|item| read_monitor(item, piece, sections, interactive)).collect();
     // Of monitors of one cycle only the first one that reaches its threshold ever acts.
     let mut acting: BTreeMap<String, (u32, usize)> = BTreeMap::new();
     for (at, monitor) in monitors.iter().enumerate() {
@@ -88,7 +89,7 @@ pub(crate) fn read<'j>(
     kept
 }
 
-fn monitor<'j>(
+fn read_monitor<'j>(
     item: &'j Json,
     piece: &Fields<'j, '_>,
     sections: &Sections<'_, '_>,
@@ -99,8 +100,8 @@ fn monitor<'j>(
     fields.shunned(SCOPE);
     fields.need("cycle");
     fields.need("judge");
-    let cycle = cycle(&fields);
-    let ignored = stages(&fields, "ignore_steps");
+    let cycle = read_cycle(&fields);
+    let ignored = read_stages(&fields, "ignore_steps");
     let watched = |stage: &&Stage<'_>| cycle.iter().flatten().any(|other| other.name.text == stage.name.text);
     if let Some(both) = ignored.iter().find(watched) {
         let message = format!("`ignore_steps` names `{}`, a step of the cycle", both.name.text);
@@ -127,8 +128,8 @@ fn monitor<'j>(
             || body.as_ref().is_some_and(|body| body.stem.is_some());
         Persona { key: keyed.then(|| reference.text.into()), body }
     });
-    let instruction = told(&judge, sections);
-    let rules = rules::read(&judge, Owner::Monitor, interactive, "");
+    let instruction = read_judge_instruction(&judge, sections);
+    let rules = rules::read_rules(&judge, Owner::Monitor, interactive, "");
     if judge.entry("rules").is_none() {
         judge.missing("rules");
     } else if is_empty_list(&judge, "rules") {
@@ -149,8 +150,8 @@ fn monitor<'j>(
 }
 
 /// The judge's instruction: an inline text or, in later versions, a key of `instructions`.
-fn told(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
-    let (key, _) = later_spellings::renamed(judge, "instruction_template", &["instruction"]);
+fn read_judge_instruction(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<FacetText> {
+    let (key, _) = later_spellings::find_renamed_entry(judge, "instruction_template", &["instruction"]);
     let text = judge.filled(key)?;
     if key == "instruction" {
         let reference = Text { text: text.text.trim_end(), ..text };
@@ -160,13 +161,13 @@ fn told(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
 }
 
 /// The movements of one round, at least two. A movement may occur twice.
-fn cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Stage<'j>>> {
+fn read_cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Stage<'j>>> {
     let Some(entry) = fields.entry("cycle") else {
         fields.missing("cycle");
         return None;
     };
     let items = fields.items("cycle");
-    let names = stages(fields, "cycle");
+    let names = read_stages(fields, "cycle");
     let is_list = matches!(entry.value.kind, Kind::List(_));
     if is_list && names.len() == items.len() && names.len() < 2 {
         let message = "a cycle goes through at least two movements";
@@ -177,7 +178,7 @@ fn cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Stage<'j>>> {
 }
 
 /// Reads a list of movements.
-fn stages<'j>(fields: &Fields<'j, '_>, key: &'static str) -> Vec<Stage<'j>> {
+fn read_stages<'j>(fields: &Fields<'j, '_>, key: &'static str) -> Vec<Stage<'j>> {
     let text = |item: &'j Json| item.as_text().map(|text| Text { text: text.trim(), span: item.span });
     let stage = |item: &'j Json| {
         if let (Some(name), Some(Json { kind: Kind::List(steps), .. })) = (item.get(NAME), item.get(STAGE)) {

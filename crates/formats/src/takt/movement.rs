@@ -7,10 +7,10 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
-use super::completion::Completion;
+use super::completion::CompletionRetry;
 use super::expand::{FILE, SCOPE};
-use super::sections::{Body, Section, Sections};
-use super::selection::{self, Selectable, Selection};
+use super::sections::{FacetText, Section, Sections};
+use super::selection::{self, SelectableTexts, Selection};
 use super::team::Team;
 use super::weak_permissions;
 use super::{gates, gates::Gates};
@@ -27,7 +27,7 @@ use crate::values::json::{Fields, Json, Kind, Text};
 pub(crate) struct Movement<'j> {
     pub(crate) name: Text<'j>,
     pub(crate) description: Option<&'j str>,
-    pub(crate) does: Does<'j>,
+    pub(crate) does: StepAction<'j>,
     /// Its rules, in order.
     pub(crate) rules: Vec<Rule<'j>>,
     /// The selections before it begins.
@@ -37,26 +37,26 @@ pub(crate) struct Movement<'j> {
 }
 
 /// What a movement does.
-pub(crate) enum Does<'j> {
+pub(crate) enum StepAction<'j> {
     /// Asks an agent.
-    Asks(Box<Asked<'j>>),
+    Asks(Box<AgentSettings<'j>>),
     /// Runs all members in parallel.
     Parallel(Vec<Movement<'j>>),
 }
 
 /// The settings of a movement that asks an agent.
-pub(crate) struct Asked<'j> {
+pub(crate) struct AgentSettings<'j> {
     pub(crate) persona: Option<Persona>,
     /// The display name of the persona.
     pub(crate) title: Option<&'j str>,
     /// Policies for the prompt.
-    pub(crate) policies: Vec<Named>,
+    pub(crate) policies: Vec<KeyedText>,
     /// Knowledge for the prompt.
-    pub(crate) knowledge: Vec<Named>,
+    pub(crate) knowledge: Vec<KeyedText>,
     /// Texts for the prompt that may be selected.
-    pub(crate) selectable: Vec<Selectable>,
+    pub(crate) selectable: Vec<SelectableTexts>,
     /// The instruction; `None` if it could not be read.
-    pub(crate) instruction: Option<Body>,
+    pub(crate) instruction: Option<FacetText>,
     /// What the agent may access.
     pub(crate) boundary: Boundary,
     /// Whether each visit starts a new session.
@@ -64,7 +64,7 @@ pub(crate) struct Asked<'j> {
     /// The key of the session, if it is not that of the persona.
     pub(crate) session_key: Option<&'j str>,
     /// Rules for all steps.
-    pub(crate) rules: Vec<Body>,
+    pub(crate) rules: Vec<FacetText>,
     pub(crate) model: Option<&'j str>,
     /// The models from a number of visits on.
     pub(crate) promotions: Vec<(u32, Str)>,
@@ -73,17 +73,17 @@ pub(crate) struct Asked<'j> {
     /// The reports that the movement must write.
     pub(crate) reports: Vec<ReportDefinition>,
     /// The schema of the data that the answer must hold.
-    pub(crate) structured: Option<Structured>,
+    pub(crate) structured: Option<StructuredOutput>,
     /// The quality gates.
     pub(crate) gates: Gates<'j>,
     /// How its work is completed.
-    pub(crate) completion: Option<Completion>,
+    pub(crate) completion: Option<CompletionRetry>,
     /// Those who do its work, if the agent only splits it.
     pub(crate) team: Option<Box<Team<'j>>>,
 }
 
 /// The schema of the data in an answer.
-pub(crate) struct Structured {
+pub(crate) struct StructuredOutput {
     pub(crate) schema: Value,
     /// The place of `structured_output`.
     pub(crate) span: Span,
@@ -93,18 +93,18 @@ pub(crate) struct Persona {
     /// The key in `personas`; `None` for an inline text.
     pub(crate) key: Option<Str>,
     /// Its text; `None` if it could not be read.
-    pub(crate) body: Option<Body>,
+    pub(crate) body: Option<FacetText>,
 }
 
 /// A text with the key that refers to it.
-pub(crate) struct Named {
+pub(crate) struct KeyedText {
     /// The key; `None` for an inline text.
     pub(crate) key: Option<Str>,
-    pub(crate) body: Body,
+    pub(crate) body: FacetText,
 }
 
 /// Context for reading movements.
-pub(crate) struct Reading<'r, 'd, 'f> {
+pub(crate) struct StepReader<'r, 'd, 'f> {
     pub(crate) sections: &'r Sections<'d, 'f>,
     /// Whether a person can answer questions during the run.
     pub(crate) interactive: bool,
@@ -143,7 +143,7 @@ fn is_asked(movement: &Json) -> bool {
     ["instruction", "instruction_template"].iter().any(|key| movement.get(key).is_some())
 }
 
-impl Reading<'_, '_, '_> {
+impl StepReader<'_, '_, '_> {
     /// Reads one movement. Returns `None` if it has no usable name.
     pub(crate) fn movement<'j>(
         &self,
@@ -171,7 +171,7 @@ impl Reading<'_, '_, '_> {
                 fields.push(
                     finding.hint("make it a movement, or its members members of the parallel movement"),
                 );
-                Does::Asks(Box::new(self.asked(&fields, step)))
+                StepAction::Asks(Box::new(self.asked(&fields, step)))
             }
             Some(entry) => {
                 let members = fields.items("parallel");
@@ -181,37 +181,37 @@ impl Reading<'_, '_, '_> {
                 }
                 // Without members it is unclear whether the movement is meant to be parallel.
                 match members.is_empty() && is_asked(item) {
-                    true => Does::Asks(Box::new(self.asked(&fields, step))),
+                    true => StepAction::Asks(Box::new(self.asked(&fields, step))),
                     false => self.parallel(&fields, members),
                 }
             }
-            None => Does::Asks(Box::new(self.asked(&fields, step))),
+            None => StepAction::Asks(Box::new(self.asked(&fields, step))),
         };
         // Its members may belong to other workflows.
         self.sections.enter(item);
         let owner = match (&does, member) {
-            (Does::Parallel(_), _) => Owner::Parallel,
+            (StepAction::Parallel(_), _) => Owner::Parallel,
             (_, true) => Owner::Member,
             _ => Owner::Movement,
         };
-        let rules = rules::read(&fields, owner, self.interactive, step);
+        let rules = rules::read_rules(&fields, owner, self.interactive, step);
         if member {
             some_left(&fields, &rules);
         } else {
             check_rules(&fields, &rules);
         }
         fields.finish();
-        let when = selection::condition(item);
+        let when = selection::source_of_candidate(item);
         Some(Movement { name: name?, description, does, rules, selections, when })
     }
 
-    fn parallel<'j>(&self, fields: &Fields<'j, '_>, members: &'j [Json]) -> Does<'j> {
+    fn parallel<'j>(&self, fields: &Fields<'j, '_>, members: &'j [Json]) -> StepAction<'j> {
         fields.strays(&ASKING, "a parallel movement has no agent of its own: give it to its members");
         let members = members.iter();
-        Does::Parallel(members.filter_map(|item| self.movement(item, fields, true)).collect())
+        StepAction::Parallel(members.filter_map(|item| self.movement(item, fields, true)).collect())
     }
 
-    pub(super) fn asked<'j>(&self, fields: &Fields<'j, '_>, step: &str) -> Asked<'j> {
+    pub(super) fn asked<'j>(&self, fields: &Fields<'j, '_>, step: &str) -> AgentSettings<'j> {
         let sections = self.sections;
         let persona = fields.filled("persona").map(|reference| self.persona(reference, fields));
         let title = fields.filled("persona_name").map(|text| text.text);
@@ -220,21 +220,21 @@ impl Reading<'_, '_, '_> {
         let selectable = self.selectable(fields);
         let instruction = self.instruction(fields);
         fields.misplaced(&["report"], "output_contracts");
-        let refresh = refresh(fields);
+        let refresh = has_session_refresh(fields);
         let session_key = fields.filled("session_key").map(|text| text.text.trim());
         let previous = fields.boolean("pass_previous_response").is_none_or(|(value, _)| value);
-        let (permission, doubtful) = permission(fields, step);
-        let boundary = Boundary { permission, tools: tools(fields) };
-        let reports = reports::read(fields, sections, step);
-        let gates = gates::read(fields, step);
-        let structured = structured(fields);
+        let (permission, doubtful) = read_step_permission(fields, step);
+        let boundary = Boundary { permission, tools: read_allowed_tools(fields) };
+        let reports = reports::read_reports(fields, sections, step);
+        let gates = gates::read_quality_gates(fields, step);
+        let structured = read_structured_output(fields);
         let team = self.team(fields, step).map(Box::new);
         let completion = self.completion(fields);
         if !doubtful {
-            weak_permissions::check(fields, step, &boundary, &gates);
+            weak_permissions::check_write_access(fields, step, &boundary, &gates);
         }
         let model = fields.filled("model").map(|text| text.text);
-        let promotions = promotions(fields);
+        let promotions = read_promotions(fields);
         if let Some(provider) = fields.filled("provider") {
             let statement = format!(
                 "the movement `{step}` names the provider `{}`; a run asks one provider for everything",
@@ -247,7 +247,7 @@ impl Reading<'_, '_, '_> {
             );
         }
         fields.stray("answer_agent", "nothing reads it");
-        Asked {
+        AgentSettings {
             persona,
             title,
             policies,
@@ -279,7 +279,12 @@ impl Reading<'_, '_, '_> {
     }
 
     /// Reads a reference or a list of references.
-    pub(super) fn list(&self, fields: &Fields<'_, '_>, key: &'static str, section: Section) -> Vec<Named> {
+    pub(super) fn list(
+        &self,
+        fields: &Fields<'_, '_>,
+        key: &'static str,
+        section: Section,
+    ) -> Vec<KeyedText> {
         let Some(entry) = fields.entry(key) else { return Vec::new() };
         let references: Vec<Text<'_>> = match &entry.value.kind {
             Kind::Text(text) => vec![Text { text, span: entry.value.span }],
@@ -310,13 +315,13 @@ impl Reading<'_, '_, '_> {
                     Some(stem) if is_bare => Some(stem.clone()),
                     _ => None,
                 };
-                Some(Named { key, body })
+                Some(KeyedText { key, body })
             })
             .collect()
     }
 
     /// Reads `instruction` or `instruction_template`; of both, the template holds.
-    pub(super) fn instruction(&self, fields: &Fields<'_, '_>) -> Option<Body> {
+    pub(super) fn instruction(&self, fields: &Fields<'_, '_>) -> Option<FacetText> {
         if let Some(entry) = fields.nullable("instruction")
             && matches!(entry.value.kind, Kind::List(_))
         {
@@ -363,13 +368,13 @@ impl Reading<'_, '_, '_> {
 }
 
 /// Reads the schema that replaced the name of one in `structured_output`.
-fn structured(fields: &Fields<'_, '_>) -> Option<Structured> {
+fn read_structured_output(fields: &Fields<'_, '_>) -> Option<StructuredOutput> {
     let entry = fields.nullable("structured_output")?;
-    Some(Structured { schema: entry.value.to_value(), span: entry.key_span })
+    Some(StructuredOutput { schema: entry.value.to_value(), span: entry.key_span })
 }
 
 /// Reads the models of later visits.
-fn promotions(fields: &Fields<'_, '_>) -> Vec<(u32, Str)> {
+fn read_promotions(fields: &Fields<'_, '_>) -> Vec<(u32, Str)> {
     let one = |item: &Json| {
         let fields = Fields::of(item, "an entry of `promotion`", None, fields.found)?;
         let (at, model) = (fields.count("at", 1), fields.filled("model"));
@@ -385,12 +390,12 @@ fn promotions(fields: &Fields<'_, '_>) -> Vec<(u32, Str)> {
 }
 
 /// Whether each visit starts a new session.
-fn refresh(fields: &Fields<'_, '_>) -> bool {
+fn has_session_refresh(fields: &Fields<'_, '_>) -> bool {
     matches!(fields.one_of("session", &["continue", "refresh"]), Some(("refresh", _)))
 }
 
 /// The permission of a movement: from its mode, else from `edit`; and whether a finding already questions it.
-fn permission(fields: &Fields<'_, '_>, step: &str) -> (Permission, bool) {
+fn read_step_permission(fields: &Fields<'_, '_>, step: &str) -> (Permission, bool) {
     let mut is_questioned = fields.nullable("edit").is_none();
     let permission = read_permission(fields, step, &mut is_questioned);
     let is_misread = ["edit", "permission_mode"].iter().any(|key| fields.is_poisoned(key));
@@ -451,9 +456,9 @@ fn missing_edit(fields: &Fields<'_, '_>, step: &str, mode: Option<&str>) {
 }
 
 /// The tools that the agent may use.
-fn tools(fields: &Fields<'_, '_>) -> Tools {
+fn read_allowed_tools(fields: &Fields<'_, '_>) -> Tools {
     let Some(tools) = fields.texts("allowed_tools") else { return Tools::All };
-    tool_names::check(&tools, fields);
+    tool_names::check_tool_names(&tools, fields);
     if tools.iter().any(|tool| tool.text == "*") {
         return Tools::All;
     }

@@ -4,7 +4,7 @@ use cuegate_flow::model::{FieldPath, Name, Outcome, OutcomeReader, Schema};
 
 use super::answer_schema::STRUCTURED;
 use super::condition::Condition;
-use super::judge::{lower, named};
+use super::judge::{normalize_word, outcome_of_rule};
 use super::rules::Rule;
 
 /// The text of a predicate that always holds.
@@ -19,7 +19,7 @@ pub(super) fn is_predicate(condition: &str) -> bool {
 ///
 /// # Errors
 /// Returns the message and the hint for a predicate that cannot be decided by the answer of `step` alone.
-pub(super) fn parse(text: &str, step: &str) -> Result<Condition, (String, &'static str)> {
+pub(super) fn parse_predicate(text: &str, step: &str) -> Result<Condition, (String, &'static str)> {
     let inner = text.strip_prefix("when(").and_then(|rest| rest.trim_end().strip_suffix(')'));
     let Some(inner) = inner else {
         return Err((
@@ -31,8 +31,8 @@ pub(super) fn parse(text: &str, step: &str) -> Result<Condition, (String, &'stat
         return Ok(Condition::Otherwise);
     }
     let mut found: Option<(FieldPath, Vec<String>)> = None;
-    for part in split(inner, "||") {
-        let (path, literal) = comparison(without_parentheses(part), step)?;
+    for part in split_outside_quotes(inner, "||") {
+        let (path, literal) = parse_comparison(without_parentheses(part), step)?;
         match &mut found {
             None => found = Some((path, vec![literal])),
             Some((known, values)) if *known == path => values.push(literal),
@@ -49,9 +49,9 @@ pub(super) fn parse(text: &str, step: &str) -> Result<Condition, (String, &'stat
 }
 
 /// The field and the value of `structured.STEP.FIELD == LITERAL`.
-fn comparison(text: &str, step: &str) -> Result<(FieldPath, String), (String, &'static str)> {
+fn parse_comparison(text: &str, step: &str) -> Result<(FieldPath, String), (String, &'static str)> {
     const EQUALS: &str = "compare with `==`, and join alternatives with `||`";
-    let sides: Vec<&str> = split(text, "==").map(str::trim).collect();
+    let sides: Vec<&str> = split_outside_quotes(text, "==").map(str::trim).collect();
     let &[left, right] = sides.as_slice() else {
         return Err((format!("`{text}` in `when(…)` is not supported yet"), EQUALS));
     };
@@ -82,7 +82,7 @@ fn comparison(text: &str, step: &str) -> Result<(FieldPath, String), (String, &'
 }
 
 /// The parts of a text between the operators that are not in quotation marks.
-fn split<'t>(text: &'t str, operator: &'t str) -> impl Iterator<Item = &'t str> {
+fn split_outside_quotes<'t>(text: &'t str, operator: &'t str) -> impl Iterator<Item = &'t str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;
@@ -125,11 +125,15 @@ pub(super) fn outcome_name(kind: &Condition) -> Option<String> {
 }
 
 /// A field whose values are not listed, so that it is unknown which of them the later rules are for.
-pub(super) struct Unlisted(pub(super) FieldPath);
+pub(super) struct UnlistedField(pub(super) FieldPath);
 
 /// The readers of rules that are all predicates, in their order.
-pub(super) fn readers(rules: &[&Rule<'_>], schema: &Schema) -> Result<Vec<OutcomeReader<Name>>, Unlisted> {
-    let otherwise = rules.iter().find(|rule| rule.kind == Condition::Otherwise).map(|rule| named(rule));
+pub(super) fn build_predicate_readers(
+    rules: &[&Rule<'_>],
+    schema: &Schema,
+) -> Result<Vec<OutcomeReader<Name>>, UnlistedField> {
+    let otherwise =
+        rules.iter().find(|rule| rule.kind == Condition::Otherwise).map(|rule| outcome_of_rule(rule));
     let mut groups: Vec<(&FieldPath, Vec<_>)> = Vec::new();
     for rule in rules {
         let Condition::Field(path, values) = &rule.kind else { continue };
@@ -139,9 +143,9 @@ pub(super) fn readers(rules: &[&Rule<'_>], schema: &Schema) -> Result<Vec<Outcom
         }
         let Some((_, words)) = groups.last_mut() else { continue };
         for value in values {
-            let word = lower(value);
+            let word = normalize_word(value);
             if !words.iter().any(|(known, _)| *known == word) {
-                words.push((word, named(rule)));
+                words.push((word, outcome_of_rule(rule)));
             }
         }
     }
@@ -150,9 +154,9 @@ pub(super) fn readers(rules: &[&Rule<'_>], schema: &Schema) -> Result<Vec<Outcom
     for (index, (path, mut words)) in groups.into_iter().enumerate() {
         let rest = if index < last { Some(Outcome::None) } else { otherwise.clone() };
         if let Some(rest) = rest {
-            let Some(values) = schema.values_at(path) else { return Err(Unlisted(path.clone())) };
+            let Some(values) = schema.values_at(path) else { return Err(UnlistedField(path.clone())) };
             for value in values {
-                let word = lower(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+                let word = normalize_word(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
                 if !words.iter().any(|(known, _)| *known == word) {
                     words.push((word, rest.clone()));
                 }
@@ -165,7 +169,7 @@ pub(super) fn readers(rules: &[&Rule<'_>], schema: &Schema) -> Result<Vec<Outcom
 
 #[cfg(test)]
 mod tests {
-    use super::{outcome_name, parse};
+    use super::{outcome_name, parse_predicate};
 
     #[test]
     fn reads_comparisons_with_literals() {
@@ -180,7 +184,7 @@ mod tests {
             ("when(structured.plan.a.b == 3)", "call/plan", "a.b = 3"),
             ("when((true))", "plan", "otherwise"),
         ] {
-            let kind = parse(text, step).unwrap();
+            let kind = parse_predicate(text, step).unwrap();
             assert_eq!(outcome_name(&kind).unwrap(), name, "{text}");
         }
     }
@@ -199,7 +203,7 @@ mod tests {
             ("when(structured.plan.a == 1 || structured.plan.b == 2)", "`structured.a` and `structured.b`"),
             ("when()", "``"),
         ] {
-            let (message, _) = parse(text, "plan").unwrap_err();
+            let (message, _) = parse_predicate(text, "plan").unwrap_err();
             assert!(message.contains(named), "{text}: {message}");
         }
     }

@@ -7,27 +7,27 @@
 use cuegate_flow::model::{Fact, Piece, Report, Source, Template};
 
 use super::condition::Condition;
-use super::instruction_template::{Compiler, Reader, reads};
-use super::movement::{Asked, Movement, Named};
+use super::instruction_template::{ReadingStep, TextCompiler, is_source_read};
+use super::movement::{AgentSettings, KeyedText, Movement};
 use super::options::Phases;
 use super::prompt_texts;
 use super::reports::ReportDefinition;
 use super::rules::Rule;
-use super::sections::Body;
-use super::selection::Selectable;
+use super::sections::FacetText;
+use super::selection::SelectableTexts;
 
 /// What all prompts of a piece share.
-pub(super) struct Prompts<'p, 'c> {
+pub(super) struct WorkflowPrompts<'p, 'c> {
     /// The name and description of the piece.
     pub(super) piece: String,
-    pub(super) compiler: &'p Compiler<'c>,
+    pub(super) compiler: &'p TextCompiler<'c>,
     pub(super) phases: Phases,
 }
 
 /// The movement that a prompt is for.
 pub(super) struct Subject<'s, 'j> {
     pub(super) movement: &'s Movement<'j>,
-    pub(super) asked: &'s Asked<'j>,
+    pub(super) asked: &'s AgentSettings<'j>,
     /// What of its work the prompt is for.
     pub(super) duty: &'s Duty,
     /// The position among the movements, such as `2 of 9`; `None` for a member.
@@ -46,13 +46,13 @@ pub(super) enum Duty {
 
 /// A prompt under construction.
 #[derive(Default)]
-pub(super) struct Page {
+pub(super) struct PromptBuilder {
     pieces: Vec<Piece>,
     /// The text after the last piece.
     text: String,
 }
 
-impl Page {
+impl PromptBuilder {
     pub(super) fn text(&mut self, text: &str) {
         self.text.push_str(text);
     }
@@ -96,22 +96,26 @@ impl Page {
     }
 }
 
-impl Prompts<'_, '_> {
+impl WorkflowPrompts<'_, '_> {
     /// The prompt for the work of a movement.
     pub(super) fn work(&self, subject: &Subject<'_, '_>) -> Template {
         let Subject { movement, asked, duty, .. } = subject;
         let previous = asked.previous || matches!(duty, Duty::Closing);
-        let mut page = Page::default();
-        named(&mut page, prompt_texts::POLICY, &asked.policies);
-        selectable(&mut page, prompt_texts::POLICY, &asked.policies, asked, |texts| &texts.policies);
+        let mut page = PromptBuilder::default();
+        write_keyed_texts(&mut page, prompt_texts::POLICY, &asked.policies);
+        write_selectable_texts(&mut page, prompt_texts::POLICY, &asked.policies, asked, |texts| {
+            &texts.policies
+        });
         self.place(&mut page, subject);
-        named(&mut page, prompt_texts::KNOWLEDGE, &asked.knowledge);
-        selectable(&mut page, prompt_texts::KNOWLEDGE, &asked.knowledge, asked, |texts| &texts.knowledge);
-        let reader = Reader { step: movement.name.text, monitor: false };
+        write_keyed_texts(&mut page, prompt_texts::KNOWLEDGE, &asked.knowledge);
+        write_selectable_texts(&mut page, prompt_texts::KNOWLEDGE, &asked.knowledge, asked, |texts| {
+            &texts.knowledge
+        });
+        let reader = ReadingStep { step: movement.name.text, monitor: false };
         let instruction =
             asked.instruction.as_ref().map_or_else(Vec::new, |body| self.compiler.compile(body, reader));
         if let Some(body) = asked.instruction.as_ref().filter(|_| !asked.previous)
-            && reads(&instruction, &Source::Fact(Fact::PreviousResponse))
+            && is_source_read(&instruction, &Source::Fact(Fact::PreviousResponse))
             && !previous
         {
             self.compiler.untold(body, reader);
@@ -119,7 +123,7 @@ impl Prompts<'_, '_> {
         for (index, rule) in asked.rules.iter().enumerate() {
             page.text(if index == 0 { prompt_texts::RULES } else { "" });
             page.pieces(self.compiler.compile(rule, reader));
-            end(&mut page);
+            end_prompt_part(&mut page);
         }
         match duty {
             Duty::Whole => {}
@@ -132,13 +136,13 @@ impl Prompts<'_, '_> {
         }
         self.told(&mut page, instruction, previous && !matches!(duty, Duty::Part(_)));
         self.reports(&mut page, asked);
-        gates(&mut page, asked);
+        write_quality_gates(&mut page, asked);
         policy_again(&mut page, &asked.policies);
         self.answer(&mut page, &movement.rules, asked);
         page.template()
     }
 
-    fn place(&self, page: &mut Page, subject: &Subject<'_, '_>) {
+    fn place(&self, page: &mut PromptBuilder, subject: &Subject<'_, '_>) {
         let Subject { movement, asked, position, .. } = subject;
         page.text(prompt_texts::PLACE);
         page.text(&format!("- Piece: {}\n- Movement: {}", self.piece, movement.name.text));
@@ -146,10 +150,10 @@ impl Prompts<'_, '_> {
             page.text(&format!(" ({position})"));
         }
         if let Some(description) = movement.description {
-            page.text(&format!(": {}", line(description)));
+            page.text(&format!(": {}", collapse_to_line(description)));
         }
         if let Some(title) = asked.title {
-            page.text(&format!("\n- You are: {}", line(title)));
+            page.text(&format!("\n- You are: {}", collapse_to_line(title)));
         }
         page.text("\n- Iteration ");
         page.value(Source::Fact(Fact::Iteration));
@@ -169,13 +173,13 @@ impl Prompts<'_, '_> {
     }
 
     /// Appends the instruction, then the task and the previous response unless the instruction contains them.
-    pub(super) fn told(&self, page: &mut Page, instruction: Vec<Piece>, previous: bool) {
-        let has = |fact: Fact| reads(&instruction, &Source::Fact(fact));
+    pub(super) fn told(&self, page: &mut PromptBuilder, instruction: Vec<Piece>, previous: bool) {
+        let has = |fact: Fact| is_source_read(&instruction, &Source::Fact(fact));
         let (task, response, inputs) =
-            (reads(&instruction, &Source::Task), has(Fact::PreviousResponse), has(Fact::UserInputs));
+            (is_source_read(&instruction, &Source::Task), has(Fact::PreviousResponse), has(Fact::UserInputs));
         page.text(prompt_texts::INSTRUCTION);
         page.pieces(without_previous(instruction, previous));
-        end(page);
+        end_prompt_part(page);
         if !task {
             page.filled(prompt_texts::TASK, Source::Task);
         }
@@ -188,11 +192,11 @@ impl Prompts<'_, '_> {
     }
 
     /// How the parts of a movement are asked. An answer with data is one JSON object in any case.
-    pub(super) fn phases_of(&self, asked: &Asked<'_>) -> Phases {
+    pub(super) fn phases_of(&self, asked: &AgentSettings<'_>) -> Phases {
         if asked.structured.is_some() { Phases::Fused } else { self.phases }
     }
 
-    fn reports(&self, page: &mut Page, asked: &Asked<'_>) {
+    fn reports(&self, page: &mut PromptBuilder, asked: &AgentSettings<'_>) {
         if asked.reports.is_empty() {
             return;
         }
@@ -202,40 +206,40 @@ impl Prompts<'_, '_> {
             Phases::Separate => page.text(prompt_texts::REPORTS_SEPARATE),
         }
         for report in &asked.reports {
-            end(page);
-            page.text(&format!("## {}\n", titled(report)));
+            end_prompt_part(page);
+            page.text(&format!("## {}\n", title_of_report(report)));
             if phases == Phases::Fused {
                 self.form(page, report);
             }
         }
-        end(page);
+        end_prompt_part(page);
     }
 
     /// Appends how to write a report: its order and its format.
-    fn form(&self, page: &mut Page, report: &ReportDefinition) {
-        let reader = Reader { step: "", monitor: false };
+    fn form(&self, page: &mut PromptBuilder, report: &ReportDefinition) {
+        let reader = ReadingStep { step: "", monitor: false };
         if let Some(order) = &report.order {
-            end(page);
+            end_prompt_part(page);
             page.pieces(self.compiler.compile(order, reader));
-            end(page);
+            end_prompt_part(page);
         }
         if let Some(format) = &report.format {
-            end(page);
+            end_prompt_part(page);
             page.text(prompt_texts::FORMAT);
             page.pieces(self.compiler.compile(format, reader));
-            end(page);
+            end_prompt_part(page);
         }
     }
 
     /// The prompt for a report in a separate ask.
     pub(super) fn report(&self, report: &ReportDefinition) -> Report {
-        let mut page = Page::default();
-        page.text(&format!("# {}\n\n{}\n", titled(report), prompt_texts::REPORT_ASK));
+        let mut page = PromptBuilder::default();
+        page.text(&format!("# {}\n\n{}\n", title_of_report(report), prompt_texts::REPORT_ASK));
         self.form(&mut page, report);
         Report { name: report.name.clone(), request: page.template(), span: report.span }
     }
 
-    fn answer(&self, page: &mut Page, rules: &[Rule<'_>], asked: &Asked<'_>) {
+    fn answer(&self, page: &mut PromptBuilder, rules: &[Rule<'_>], asked: &AgentSettings<'_>) {
         page.text(prompt_texts::ANSWER);
         let told = rules.iter().any(|rule| !rule.hidden && rule.kind == Condition::Text);
         match self.phases_of(asked) {
@@ -243,7 +247,7 @@ impl Prompts<'_, '_> {
                 page.text(prompt_texts::ANSWER_FUSED);
                 if told {
                     page.text(prompt_texts::OUTCOME);
-                    outcomes(page, rules);
+                    write_outcomes(page, rules);
                     if rules.iter().any(|rule| !rule.hidden && rule.kind != Condition::Text) {
                         page.text(prompt_texts::OUTCOME_NONE);
                     }
@@ -259,7 +263,7 @@ impl Prompts<'_, '_> {
             }
             Phases::Separate if told => {
                 page.text(prompt_texts::ANSWER_SEPARATE);
-                outcomes(page, rules);
+                write_outcomes(page, rules);
                 page.text(prompt_texts::BLOCKED_SEPARATE);
             }
             Phases::Separate => {
@@ -271,7 +275,7 @@ impl Prompts<'_, '_> {
 }
 
 /// Appends the outcomes with their tag numbers, and what the answer must add for each.
-fn outcomes(page: &mut Page, rules: &[Rule<'_>]) {
+fn write_outcomes(page: &mut PromptBuilder, rules: &[Rule<'_>]) {
     for (index, rule) in rules.iter().enumerate() {
         if rule.hidden || rule.kind != Condition::Text {
             continue;
@@ -287,28 +291,28 @@ fn outcomes(page: &mut Page, rules: &[Rule<'_>]) {
 }
 
 /// Appends texts under one heading.
-pub(super) fn named(page: &mut Page, heading: &str, texts: &[Named]) {
+pub(super) fn write_keyed_texts(page: &mut PromptBuilder, heading: &str, texts: &[KeyedText]) {
     for (index, named) in texts.iter().enumerate() {
         page.text(if index == 0 { heading } else { "---\n\n" });
-        body(page, &named.body);
+        write_facet_text(page, &named.body);
     }
 }
 
 /// Appends the texts that may be selected, each shown if it is. A text that the step has anyway is not repeated.
-fn selectable(
-    page: &mut Page,
+fn write_selectable_texts(
+    page: &mut PromptBuilder,
     heading: &str,
-    own: &[Named],
-    asked: &Asked<'_>,
-    of: impl Fn(&Selectable) -> &[Named],
+    own: &[KeyedText],
+    asked: &AgentSettings<'_>,
+    of: impl Fn(&SelectableTexts) -> &[KeyedText],
 ) {
     let known: Vec<&str> = own.iter().map(|named| &*named.body.text).collect();
     for texts in &asked.selectable {
-        let mut body = Page::default();
+        let mut body = PromptBuilder::default();
         for named in of(texts).iter().filter(|named| !known.contains(&&*named.body.text)) {
             // The heading of the step's own texts holds for these too.
             body.text(if own.is_empty() { heading } else { "---\n\n" });
-            self::body(&mut body, &named.body);
+            write_facet_text(&mut body, &named.body);
         }
         let body = body.template().pieces;
         if !body.is_empty() {
@@ -318,12 +322,12 @@ fn selectable(
 }
 
 /// Appends a text verbatim: only instructions have placeholders.
-fn body(page: &mut Page, body: &Body) {
+fn write_facet_text(page: &mut PromptBuilder, body: &FacetText) {
     page.text(body.text.trim_end());
     page.text("\n\n");
 }
 
-fn gates(page: &mut Page, asked: &Asked<'_>) {
+fn write_quality_gates(page: &mut PromptBuilder, asked: &AgentSettings<'_>) {
     if asked.gates.texts.is_empty() && asked.gates.commands.is_empty() {
         return;
     }
@@ -332,12 +336,12 @@ fn gates(page: &mut Page, asked: &Asked<'_>) {
         page.text(&format!("- {}\n", gate.trim().replace('\n', "\n  ")));
     }
     for gate in &asked.gates.commands {
-        page.text(&format!("- `{}` {}\n", line(gate.command), prompt_texts::GATE_COMMAND));
+        page.text(&format!("- `{}` {}\n", collapse_to_line(gate.command), prompt_texts::GATE_COMMAND));
     }
     page.text("\n");
 }
 
-fn policy_again(page: &mut Page, policies: &[Named]) {
+fn policy_again(page: &mut PromptBuilder, policies: &[KeyedText]) {
     if policies.is_empty() {
         return;
     }
@@ -356,7 +360,7 @@ fn without_previous(pieces: Vec<Piece>, previous: bool) -> Vec<Piece> {
 }
 
 /// The report's file name, and its label if it has one.
-fn titled(report: &ReportDefinition) -> String {
+fn title_of_report(report: &ReportDefinition) -> String {
     match &report.label {
         Some(label) => format!("{} ({label})", report.name),
         None => report.name.to_string(),
@@ -364,7 +368,7 @@ fn titled(report: &ReportDefinition) -> String {
 }
 
 /// Ends a part with an empty line.
-pub(super) fn end(page: &mut Page) {
+pub(super) fn end_prompt_part(page: &mut PromptBuilder) {
     match page.pieces.last() {
         _ if page.text.ends_with("\n\n") => {}
         _ if page.text.ends_with('\n') => page.text("\n"),
@@ -375,6 +379,6 @@ pub(super) fn end(page: &mut Page) {
 }
 
 /// Collapses a text to one line.
-pub(super) fn line(text: &str) -> String {
+pub(super) fn collapse_to_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -15,26 +15,26 @@ impl FileNames {
     /// Adds a name; numbers must ascend.
     pub(crate) fn add(&mut self, name: &str, number: usize) {
         self.files.entry(name.to_owned()).or_insert(number);
-        for folder in folders(name) {
+        for folder in parent_folders_of_file(name) {
             self.folders.entry(folder.to_owned()).or_insert(number);
         }
     }
 
     /// The first name that cannot coexist with this one: the same name, a folder above it, or a file below it.
     pub(crate) fn clash(&self, name: &str) -> Option<usize> {
-        let above = folders(name).filter_map(|folder| self.files.get(folder));
+        let above = parent_folders_of_file(name).filter_map(|folder| self.files.get(folder));
         above.chain(self.files.get(name)).chain(self.folders.get(name)).min().copied()
     }
 
     /// As [`Self::clash`], but ignores the same name.
     pub(crate) fn clash_of_others(&self, name: &str) -> Option<usize> {
-        let above = folders(name).filter_map(|folder| self.files.get(folder));
+        let above = parent_folders_of_file(name).filter_map(|folder| self.files.get(folder));
         above.chain(self.folders.get(name)).min().copied()
     }
 }
 
 /// The folders above a file.
-fn folders(name: &str) -> impl Iterator<Item = &str> {
+fn parent_folders_of_file(name: &str) -> impl Iterator<Item = &str> {
     name.match_indices('/').map(|(at, _)| &name[..at])
 }
 
@@ -51,19 +51,20 @@ pub(crate) struct CaselessNames {
 impl CaselessNames {
     /// Adds a name; numbers must ascend.
     pub(crate) fn add(&mut self, name: &str, number: usize) {
-        spell(&mut self.files, name, number);
-        folders(name).for_each(|folder| spell(&mut self.folders, folder, number));
+        record_spelling(&mut self.files, name, number);
+        parent_folders_of_file(name).for_each(|folder| record_spelling(&mut self.folders, folder, number));
     }
 
     /// The first name that collides with this one only on a case-insensitive file system.
     pub(crate) fn clash_but_for_case(&self, name: &str) -> Option<usize> {
-        let above = folders(name).filter_map(|folder| otherwise(&self.files, folder));
-        let rest = [otherwise(&self.files, name), otherwise(&self.folders, name)];
+        let above =
+            parent_folders_of_file(name).filter_map(|folder| find_other_spelling(&self.files, folder));
+        let rest = [find_other_spelling(&self.files, name), find_other_spelling(&self.folders, name)];
         above.chain(rest.into_iter().flatten()).min()
     }
 }
 
-fn spell(known: &mut HashMap<String, Vec<(String, usize)>>, name: &str, number: usize) {
+fn record_spelling(known: &mut HashMap<String, Vec<(String, usize)>>, name: &str, number: usize) {
     let spelled = known.entry(name.to_lowercase()).or_default();
     if !spelled.iter().any(|(known, _)| known == name) {
         spelled.push((name.to_owned(), number));
@@ -71,7 +72,7 @@ fn spell(known: &mut HashMap<String, Vec<(String, usize)>>, name: &str, number: 
 }
 
 /// The first use with another spelling.
-fn otherwise(known: &HashMap<String, Vec<(String, usize)>>, name: &str) -> Option<usize> {
+fn find_other_spelling(known: &HashMap<String, Vec<(String, usize)>>, name: &str) -> Option<usize> {
     let others = known.get(&name.to_lowercase())?.iter().filter(|(known, _)| known != name);
     others.map(|(_, number)| *number).min()
 }

@@ -7,7 +7,7 @@ use cuegate_flow::{
 
 use super::later_spellings;
 use super::report_names::FileNames;
-use super::sections::{Body, Section, Sections, is_path};
+use super::sections::{FacetText, Section, Sections, is_path};
 use crate::lints;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
@@ -21,16 +21,16 @@ pub(crate) struct ReportDefinition {
     /// The kind of report, if it has a label.
     pub(crate) label: Option<Str>,
     /// Instructions for writing it.
-    pub(crate) order: Option<Body>,
+    pub(crate) order: Option<FacetText>,
     /// The format of its content.
-    pub(crate) format: Option<Body>,
+    pub(crate) format: Option<FacetText>,
 }
 
 /// The longest name of a report, in bytes. File systems allow 255 for each path segment.
 const NAME_BYTES_MAX: usize = 200;
 
 /// Reads `output_contracts` of a movement.
-pub(crate) fn read(
+pub(crate) fn read_reports(
     movement: &Fields<'_, '_>,
     sections: &Sections<'_, '_>,
     step: &str,
@@ -38,7 +38,7 @@ pub(crate) fn read(
     let Some(contracts) = movement.object("output_contracts") else { return Vec::new() };
     let mut reports = Vec::new();
     for item in contracts.items("report") {
-        report(item, &contracts, sections, step, &mut reports);
+        read_report(item, &contracts, sections, step, &mut reports);
     }
     contracts.finish();
     let (mut seen, mut names) = (Vec::<ReportDefinition>::new(), FileNames::default());
@@ -62,7 +62,7 @@ pub(crate) fn read(
     seen
 }
 
-fn report(
+fn read_report(
     item: &Json,
     contracts: &Fields<'_, '_>,
     sections: &Sections<'_, '_>,
@@ -88,7 +88,7 @@ fn report(
             match entry.value.as_text() {
                 Some(text) => {
                     let name = Text { text, span: entry.value.span };
-                    add(name, sections, Some(entry.key.clone()), None, None, contracts, reports);
+                    add_report(name, sections, Some(entry.key.clone()), None, None, contracts, reports);
                 }
                 None => contracts.wrong_type(&entry.key, &entry.value, "the name of a file"),
             }
@@ -97,11 +97,11 @@ fn report(
     }
     let Some(fields) = Fields::of(item, "a report", Some(step), contracts.found) else { return };
     let name = fields.required("name").or_else(|| meant_as_name(entries));
-    let order = fields.filled("order").and_then(|text| body(text, &fields, sections));
-    let format = fields.filled("format").and_then(|text| body(text, &fields, sections));
+    let order = fields.filled("order").and_then(|text| resolve_report_format(text, &fields, sections));
+    let format = fields.filled("format").and_then(|text| resolve_report_format(text, &fields, sections));
     fields.finish();
     if let Some(name) = name {
-        add(name, sections, None, order, format, contracts, reports);
+        add_report(name, sections, None, order, format, contracts, reports);
     }
 }
 
@@ -117,7 +117,11 @@ fn meant_as_name(entries: &[Entry]) -> Option<Text<'_>> {
 }
 
 /// Resolves a format by its key, or takes it as inline text.
-fn body(text: Text<'_>, fields: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<Body> {
+fn resolve_report_format(
+    text: Text<'_>,
+    fields: &Fields<'_, '_>,
+    sections: &Sections<'_, '_>,
+) -> Option<FacetText> {
     let single = Text { text: text.text.trim(), ..text };
     let is_named = sections.has(Section::ReportFormats, single.text) || is_path(single.text);
     if is_named && !sections.is_block(text) {
@@ -126,12 +130,12 @@ fn body(text: Text<'_>, fields: &Fields<'_, '_>, sections: &Sections<'_, '_>) ->
     Some(sections.inline(text))
 }
 
-fn add(
+fn add_report(
     name: Text<'_>,
     sections: &Sections<'_, '_>,
     label: Option<Str>,
-    order: Option<Body>,
-    format: Option<Body>,
+    order: Option<FacetText>,
+    format: Option<FacetText>,
     contracts: &Fields<'_, '_>,
     reports: &mut Vec<ReportDefinition>,
 ) {

@@ -10,7 +10,7 @@ use cuegate_flow::{
 use super::answer_schema::NONE;
 use super::movement::{ABORT, COMPLETE};
 use super::predicate;
-use super::prompt::line;
+use super::prompt::collapse_to_line;
 use super::{condition, condition::Condition};
 use crate::lints;
 use crate::values::json::{Fields, Json, Text};
@@ -52,23 +52,31 @@ pub(crate) enum Owner {
 }
 
 /// Reads the rules of an owner.
-pub(crate) fn read<'j>(owner: &Fields<'j, '_>, whose: Owner, interactive: bool, step: &str) -> Vec<Rule<'j>> {
+pub(crate) fn read_rules<'j>(
+    owner: &Fields<'j, '_>,
+    whose: Owner,
+    interactive: bool,
+    step: &str,
+) -> Vec<Rule<'j>> {
     if whose != Owner::Member {
         owner.need("rules");
     }
-    let mut rules: Vec<Rule<'j>> =
-        owner.items("rules").iter().filter_map(|item| rule(item, owner, whose, interactive, step)).collect();
+    let mut rules: Vec<Rule<'j>> = owner
+        .items("rules")
+        .iter()
+        .filter_map(|item| read_rule_entry(item, owner, whose, interactive, step))
+        .collect();
     if whose == Owner::Member {
         drop_repeated(&mut rules, owner);
     } else {
         warn_of_repeated(&rules, owner);
         warn_of_self(&rules, owner, step);
     }
-    name(&mut rules);
+    number_duplicate_rules(&mut rules);
     rules
 }
 
-fn rule<'j>(
+fn read_rule_entry<'j>(
     item: &'j Json,
     owner: &Fields<'j, '_>,
     whose: Owner,
@@ -100,12 +108,12 @@ fn rule<'j>(
         }
         _ => said("next", "return"),
     };
-    let asks_person = flag(&fields, "requires_user_input", whose);
-    let gated = gated(&fields, whose);
+    let asks_person = read_rule_flag(&fields, "requires_user_input", whose);
+    let gated = read_gated_flag(&fields, whose);
     let interactive_only = fields.boolean("interactive_only").is_some_and(|(value, _)| value);
     let appendix = fields.text("appendix").map(|text| text.text).filter(|text| !text.trim().is_empty());
     fields.finish();
-    let condition = trimmed(condition?);
+    let condition = trim_text(condition?);
     let kind = read_condition(condition, owner, whose, step);
     let outcome = predicate::outcome_name(&kind).map_or_else(|| name_of(condition.text), Str::from);
     Some(Rule {
@@ -113,7 +121,7 @@ fn rule<'j>(
         condition,
         kind,
         outcome,
-        next: next.map(trimmed),
+        next: next.map(trim_text),
         asks_person,
         appendix,
         gated,
@@ -139,7 +147,9 @@ fn report_no_call(condition: Text<'_>, owner: &Fields<'_, '_>) {
             format!("write `{meant}(\"…\")` and nothing else; for what is beside it write further rules"),
         ))
     };
-    let open = || condition::unended(condition.text).map(|meant| (meant, "put `)` at its end".to_owned()));
+    let open = || {
+        condition::find_unclosed_call(condition.text).map(|meant| (meant, "put `)` at its end".to_owned()))
+    };
     if let Some((meant, hint)) = near.or_else(open).or_else(within) {
         let message = format!("`{}` is a text as any other, and no `{meant}(…)`", condition.text);
         owner.push(Diagnostic::warning(lints::INVALID_CONDITION, condition.span, message).hint(hint));
@@ -147,7 +157,7 @@ fn report_no_call(condition: Text<'_>, owner: &Fields<'_, '_>) {
 }
 
 /// Reads a flag. It has no effect where rules have no targets.
-fn flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> bool {
+fn read_rule_flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> bool {
     // An unreadable value counts as set.
     let Some((value, span)) = fields.boolean(key) else { return fields.nullable(key).is_some() };
     if whose == Owner::Member && value {
@@ -159,7 +169,7 @@ fn flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> bool {
 }
 
 /// Reads `quality_gates` of a rule: `false` exempts an outcome that does not claim that the movement is done.
-fn gated(fields: &Fields<'_, '_>, whose: Owner) -> bool {
+fn read_gated_flag(fields: &Fields<'_, '_>, whose: Owner) -> bool {
     const KEY: &str = "quality_gates";
     let Some((value, span)) = fields.boolean(KEY) else { return true };
     if whose != Owner::Movement {
@@ -174,7 +184,7 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, ste
     if predicate::is_predicate(condition.text) {
         return read_predicate(condition, owner, whose, step);
     }
-    match condition::parse(condition.text) {
+    match condition::parse_condition(condition.text) {
         Ok(kind) if kind.is_aggregate() && whose != Owner::Parallel => {
             let message = format!("`{}` is about members, and there are none", condition.text);
             owner.push(
@@ -199,7 +209,7 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, ste
 /// Reads `when(…)`. Only a step with an agent has an answer that it can be about.
 fn read_predicate(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, step: &str) -> Condition {
     let read = match whose {
-        Owner::Movement | Owner::Member => predicate::parse(condition.text, step),
+        Owner::Movement | Owner::Member => predicate::parse_predicate(condition.text, step),
         Owner::Parallel | Owner::Monitor => Err((
             format!("`{}` is not supported here yet", condition.text),
             "`when(…)` can be a rule of a step with `structured_output`; write a text here",
@@ -247,7 +257,7 @@ fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
             true => continue,
             false => rule.condition.text,
         };
-        let (first, other) = equal.entry(key(text)).or_insert((rule, None));
+        let (first, other) = equal.entry(normalize_condition(text)).or_insert((rule, None));
         let known = if next_of(first) == next_of(rule) { *other } else { Some(*first) };
         if next_of(first) != next_of(rule) {
             other.get_or_insert(rule);
@@ -297,17 +307,17 @@ fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
 }
 
 /// Gives each rule a unique name. Names are compared as answers are: ignoring case.
-fn name(rules: &mut [Rule<'_>]) {
+fn number_duplicate_rules(rules: &mut [Rule<'_>]) {
     let mut times: HashMap<String, usize> = HashMap::new();
     for rule in rules.iter() {
-        *times.entry(key(&rule.outcome)).or_default() += 1;
+        *times.entry(normalize_condition(&rule.outcome)).or_default() += 1;
     }
     // `none` is the answer for "no condition holds".
     times.entry(NONE.to_owned()).and_modify(|times| *times += 1);
     let mut taken: HashSet<String> = times.keys().cloned().chain([NONE.to_owned()]).collect();
     let mut numbers: HashMap<String, u32> = HashMap::new();
     for rule in rules {
-        let text = key(&rule.outcome);
+        let text = normalize_condition(&rule.outcome);
         if times[&text] == 1 {
             continue;
         }
@@ -315,7 +325,7 @@ fn name(rules: &mut [Rule<'_>]) {
         let free = loop {
             *number += 1;
             let name = format!("{} ({number})", rule.outcome);
-            if taken.insert(key(&name)) {
+            if taken.insert(normalize_condition(&name)) {
                 break name;
             }
         };
@@ -324,15 +334,19 @@ fn name(rules: &mut [Rule<'_>]) {
 }
 
 /// The condition as answers are compared with it.
-fn key(text: &str) -> String {
+fn normalize_condition(text: &str) -> String {
     text.trim().to_lowercase()
 }
 
 /// The outcome name of a condition: the text on one line.
 pub(super) fn name_of(condition: &str) -> Str {
-    if condition.chars().any(char::is_control) { line(condition).into() } else { condition.into() }
+    if condition.chars().any(char::is_control) {
+        collapse_to_line(condition).into()
+    } else {
+        condition.into()
+    }
 }
 
-fn trimmed(text: Text<'_>) -> Text<'_> {
+fn trim_text(text: Text<'_>) -> Text<'_> {
     Text { text: text.text.trim(), ..text }
 }

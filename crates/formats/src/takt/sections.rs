@@ -9,12 +9,12 @@ use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
 };
 
-use super::expand::{FILE, INSTALL, SCOPE, Scope, workflow_keys};
-pub(crate) use super::facet_text::{Body, Context};
+use super::expand::{FILE, INSTALL, SCOPE, WorkflowScope, workflow_keys};
+pub(crate) use super::facet_text::{Context, FacetText};
 use crate::lints;
-use crate::source::files::join;
-use crate::source::loader::{Desk, Page};
-use crate::source::suggest::suggested;
+use crate::source::files::join_path;
+use crate::source::loader::{LoadedFile, SourceLoader};
+use crate::source::suggest::add_suggestion;
 use crate::values::json::{Fields, Json, Kind, Text};
 
 /// One of the maps.
@@ -71,19 +71,19 @@ impl Section {
 }
 
 /// An entry of a map.
-struct Known {
+struct SectionEntry {
     section: Section,
     name: Str,
     span: Span,
     /// `None` if it could not be read; a finding says why.
-    body: Option<Body>,
+    body: Option<FacetText>,
     used: Cell<bool>,
 }
 
 /// The maps of a workflow.
 #[derive(Default)]
 struct Maps {
-    known: Vec<Known>,
+    known: Vec<SectionEntry>,
     /// The index of each entry by map and key; the first one for repeated keys.
     places: HashMap<(Section, Str), usize>,
     /// Maps that could not be read; findings say why.
@@ -109,8 +109,8 @@ const INCLUDES_MAX: usize = 16;
 
 /// All texts that the steps of a piece may name.
 pub(crate) struct Sections<'d, 'f> {
-    desk: &'d Desk<'f>,
-    scopes: Vec<Scope>,
+    desk: &'d SourceLoader<'f>,
+    scopes: Vec<WorkflowScope>,
     contexts: Vec<Arc<Context>>,
     /// The index of the maps of each scope.
     maps_of: Vec<usize>,
@@ -121,9 +121,14 @@ pub(crate) struct Sections<'d, 'f> {
 
 impl<'d, 'f> Sections<'d, 'f> {
     /// Reads the maps of a piece and of the workflows that it calls.
-    pub(crate) fn read(piece: &Fields<'_, '_>, desk: &'d Desk<'f>, scopes: Vec<Scope>) -> Self {
-        let context =
-            |scope: &Scope| Arc::new(Context { prefixes: scope.prefixes.clone(), vars: scope.vars.clone() });
+    pub(crate) fn read(
+        piece: &Fields<'_, '_>,
+        desk: &'d SourceLoader<'f>,
+        scopes: Vec<WorkflowScope>,
+    ) -> Self {
+        let context = |scope: &WorkflowScope| {
+            Arc::new(Context { prefixes: scope.prefixes.clone(), vars: scope.vars.clone() })
+        };
         let contexts = scopes.iter().map(context).collect();
         let (maps_of, maps, current) = (Vec::new(), Vec::new(), Cell::new(0));
         let mut sections = Sections { desk, scopes, contexts, maps_of, maps, current };
@@ -172,7 +177,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 };
                 let place = (section, entry.key.clone());
                 maps.places.entry(place).or_insert(maps.known.len());
-                maps.known.push(Known {
+                maps.known.push(SectionEntry {
                     section,
                     name: entry.key.clone(),
                     span: entry.key_span,
@@ -194,7 +199,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         }
     }
 
-    fn scope(&self) -> &Scope {
+    fn scope(&self) -> &WorkflowScope {
         &self.scopes[self.current.get()]
     }
 
@@ -208,25 +213,30 @@ impl<'d, 'f> Sections<'d, 'f> {
     }
 
     /// The rules for all steps.
-    pub(crate) fn rules(&self) -> Vec<Body> {
+    pub(crate) fn rules(&self) -> Vec<FacetText> {
         let rules = self.scope().rules.clone();
         rules.iter().filter_map(|(path, span)| self.file_at(path, *span)).collect()
     }
 
     /// A text that is written in the piece itself.
-    pub(crate) fn inline(&self, text: Text<'_>) -> Body {
+    pub(crate) fn inline(&self, text: Text<'_>) -> FacetText {
         let context = self.contexts[self.current.get()].clone();
         let source = self.desk.text_of(text.span.file);
-        Body { text: text.text.into(), span: text.span, source, context, stem: None }
+        FacetText { text: text.text.into(), span: text.span, source, context, stem: None }
     }
 
     /// Resolves several references as one text.
-    pub(crate) fn joined(&self, section: Section, all: &[Text<'_>], user: &Fields<'_, '_>) -> Option<Body> {
-        Body::joined(all.iter().filter_map(|text| self.resolve(section, *text, user)).collect())
+    pub(crate) fn joined(
+        &self,
+        section: Section,
+        all: &[Text<'_>],
+        user: &Fields<'_, '_>,
+    ) -> Option<FacetText> {
+        FacetText::joined(all.iter().filter_map(|text| self.resolve(section, *text, user)).collect())
     }
 
     /// Resolves the value of an entry: a path, or the text itself.
-    fn value(&self, section: Section, text: Text<'_>) -> Option<Body> {
+    fn value(&self, section: Section, text: Text<'_>) -> Option<FacetText> {
         if text.text.trim().is_empty() {
             let message = format!("an entry of `{}` is empty", section.key());
             let finding = Diagnostic::error(lints::INVALID_VALUE, text.span, message);
@@ -265,9 +275,9 @@ impl<'d, 'f> Sections<'d, 'f> {
     }
 
     /// Reads a file at a path relative to the piece's folder.
-    fn file(&self, path: Text<'_>) -> Option<Body> {
+    fn file(&self, path: Text<'_>) -> Option<FacetText> {
         let found = &self.desk.found;
-        let Some(joined) = join(&self.scope().folder, path.text).filter(|_| !path.text.starts_with('~'))
+        let Some(joined) = join_path(&self.scope().folder, path.text).filter(|_| !path.text.starts_with('~'))
         else {
             let message = format!("`{}` leads out of the folder above the piece's", path.text);
             let finding = Diagnostic::error(lints::ESCAPES_ROOT, path.span, message);
@@ -278,10 +288,10 @@ impl<'d, 'f> Sections<'d, 'f> {
     }
 
     /// Reads a file that is named at a span.
-    fn file_at(&self, joined: &str, named: Span) -> Option<Body> {
+    fn file_at(&self, joined: &str, named: Span) -> Option<FacetText> {
         let found = &self.desk.found;
         match self.desk.page_named(joined, named) {
-            Page::Text { file, text } if text.trim().is_empty() => {
+            LoadedFile::Text { file, text } if text.trim().is_empty() => {
                 let finding = Diagnostic::error(
                     lints::MISSING_PROMPT,
                     Span::start_of(file),
@@ -290,15 +300,15 @@ impl<'d, 'f> Sections<'d, 'f> {
                 found.push(finding.hint("write the text, or remove what names the file"));
                 None
             }
-            Page::Text { file, text } => {
+            LoadedFile::Text { file, text } => {
                 let name = joined.rsplit('/').next().unwrap_or(joined);
                 let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
                 let span = Span { file, start: 0, end: text.len() as u32 };
                 let context = self.contexts[self.current.get()].clone();
                 let whole = self.with_includes(&text, span, &mut vec![joined.to_owned()]);
-                Some(Body { text: whole, span, source: text, context, stem: Some(stem.into()) })
+                Some(FacetText { text: whole, span, source: text, context, stem: Some(stem.into()) })
             }
-            Page::Missing => {
+            LoadedFile::Missing => {
                 let finding = Diagnostic::error(lints::UNREADABLE_FILE, named, self.desk.instead(joined));
                 found.push(
                     finding.hint(
@@ -307,7 +317,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 );
                 None
             }
-            Page::Faulty => None,
+            LoadedFile::Faulty => None,
         }
     }
 
@@ -347,7 +357,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 refuse(format!("`{name}` includes itself"), "remove one of the includes".to_owned());
                 continue;
             }
-            if let Page::Text { file, text } = self.desk.page_named(&path, place) {
+            if let LoadedFile::Text { file, text } = self.desk.page_named(&path, place) {
                 let span = Span { file, start: 0, end: text.len() as u32 };
                 inside.push(path);
                 whole.push_str(self.with_includes(&text, span, inside).trim_end());
@@ -364,7 +374,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         section: Section,
         reference: Text<'_>,
         user: &Fields<'_, '_>,
-    ) -> Option<Body> {
+    ) -> Option<FacetText> {
         if let Some(path) = reference.text.strip_prefix(FILE) {
             return self.file_at(path, reference.span);
         }
@@ -400,7 +410,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         let message = format!("`{}` names `{}`, which is not found", section.user(), reference.text);
         let finding = Diagnostic::error(lints::UNKNOWN_NAME, reference.span, message);
         user.push(match near {
-            Some(_) => suggested(finding, reference.text, &names),
+            Some(_) => add_suggestion(finding, reference.text, &names),
             None => finding.hint(format!(
                 "it is no key of `{}`, and no file `{}.md` in {}; {INSTALL}",
                 section.key(),
@@ -419,7 +429,7 @@ impl<'d, 'f> Sections<'d, 'f> {
 
     /// Whether there is a file at a path relative to the folder of the workflow.
     fn is_file(&self, path: &str) -> bool {
-        join(&self.scope().folder, path).is_some_and(|path| self.desk.is_file(&path))
+        join_path(&self.scope().folder, path).is_some_and(|path| self.desk.is_file(&path))
     }
 
     /// Whether a text is a YAML block scalar. That is a text, even of a single word; only other scalars can be keys.

@@ -11,12 +11,12 @@ use cuegate_flow::{
 use serde_json::{Value, json};
 
 use super::expand::{CANDIDATE, CANDIDATES, MAY_BE_EMPTY, SCOPE, SELECTIONS, SELECTOR, TEXTS};
-use super::instruction_template::Reader;
-use super::lower::Lowering;
-use super::movement::{Named, Persona, Reading};
-use super::prompt::Page;
+use super::instruction_template::ReadingStep;
+use super::lower::WorkflowLowering;
+use super::movement::{KeyedText, Persona, StepReader};
+use super::prompt::PromptBuilder;
 use super::prompt_texts;
-use super::sections::{Body, Section};
+use super::sections::{FacetText, Section};
 use crate::lints;
 use crate::values::json::{Fields, Json, Kind, Text};
 
@@ -25,11 +25,11 @@ pub(crate) struct Selection<'j> {
     /// The name of the step that selects.
     name: &'j str,
     span: Span,
-    candidates: Vec<Candidate<'j>>,
+    candidates: Vec<SelectionCandidate<'j>>,
     /// Whether nothing at all may be selected.
     may_be_empty: bool,
     persona: Option<Persona>,
-    instruction: Option<Body>,
+    instruction: Option<FacetText>,
     /// Reports that the selection depends on.
     reports: Vec<Text<'j>>,
     /// Whether what was selected once stays selected.
@@ -39,35 +39,35 @@ pub(crate) struct Selection<'j> {
 }
 
 /// Something that can be selected.
-struct Candidate<'j> {
+struct SelectionCandidate<'j> {
     id: Str,
     description: Option<&'j str>,
 }
 
 /// Texts of a prompt that are there if a candidate is selected.
-pub(crate) struct Selectable {
+pub(crate) struct SelectableTexts {
     pub(crate) when: Source,
-    pub(crate) policies: Vec<Named>,
-    pub(crate) knowledge: Vec<Named>,
+    pub(crate) policies: Vec<KeyedText>,
+    pub(crate) knowledge: Vec<KeyedText>,
 }
 
 /// What the selection is for.
-pub(super) struct For<'s> {
+pub(super) struct SelectionSubject<'s> {
     /// The step.
     pub(super) step: &'s str,
     /// The instruction of its agent.
-    pub(super) instruction: Option<&'s Body>,
+    pub(super) instruction: Option<&'s FacetText>,
     pub(super) model: Option<Str>,
 }
 
 /// The value that is set if the candidate of a member is selected.
-pub(super) fn condition(item: &Json) -> Option<Source> {
+pub(super) fn source_of_candidate(item: &Json) -> Option<Source> {
     let candidate = item.get(CANDIDATE)?;
     let word = |key: &str| Some(Str::from(candidate.get(key)?.scalar_text()?.trim()));
     Some(Source::Handoff { step: word(SELECTOR)?, key: word("id")? })
 }
 
-impl Reading<'_, '_, '_> {
+impl StepReader<'_, '_, '_> {
     /// Reads the selections that are made before a step begins.
     pub(super) fn selections<'j>(&self, fields: &Fields<'j, '_>, item: &'j Json) -> Vec<Selection<'j>> {
         fields.shunned(SELECTIONS);
@@ -96,7 +96,7 @@ impl Reading<'_, '_, '_> {
         fields.finish();
         let text = |key: &str| item.get(key).and_then(Json::as_text);
         let candidates = |list: &'j Json| match &list.kind {
-            Kind::List(all) => all.iter().filter_map(candidate).collect(),
+            Kind::List(all) => all.iter().filter_map(read_candidate).collect(),
             _ => Vec::new(),
         };
         Some(Selection {
@@ -113,32 +113,32 @@ impl Reading<'_, '_, '_> {
     }
 
     /// Reads the texts that may be selected.
-    pub(super) fn selectable(&self, fields: &Fields<'_, '_>) -> Vec<Selectable> {
+    pub(super) fn selectable(&self, fields: &Fields<'_, '_>) -> Vec<SelectableTexts> {
         let Some(entry) = fields.shunned(TEXTS) else { return Vec::new() };
         let Kind::List(all) = &entry.value.kind else { return Vec::new() };
         let of = |item: &Json| {
             let fields = Fields::of(item, "a candidate", None, fields.found)?;
             let policies = self.list(&fields, "policy", Section::Policies);
             let knowledge = self.list(&fields, "knowledge", Section::Knowledge);
-            Some(Selectable { when: condition(item)?, policies, knowledge })
+            Some(SelectableTexts { when: source_of_candidate(item)?, policies, knowledge })
         };
         all.iter().filter_map(of).collect()
     }
 }
 
-fn candidate(item: &Json) -> Option<Candidate<'_>> {
+fn read_candidate(item: &Json) -> Option<SelectionCandidate<'_>> {
     let id = item.get("id")?.scalar_text()?;
-    Some(Candidate {
+    Some(SelectionCandidate {
         id: id.trim().into(),
         description: item.get("description").and_then(Json::as_text).map(str::trim),
     })
 }
 
 /// Lowers the selections of a step to steps that are asked first. Returns their names.
-pub(super) fn lower(
-    lowering: &Lowering<'_, '_, '_>,
+pub(super) fn lower_selections(
+    lowering: &WorkflowLowering<'_, '_, '_>,
     selections: &[Selection<'_>],
-    of: &For<'_>,
+    of: &SelectionSubject<'_>,
     draft: &mut Draft,
 ) -> Vec<Name> {
     selections.iter().map(|selection| selection.lower(lowering, of, draft)).collect()
@@ -149,7 +149,12 @@ const SELECTED: &str = "selected_ids";
 const RATIONALE: &str = "rationale";
 
 impl Selection<'_> {
-    fn lower(&self, lowering: &Lowering<'_, '_, '_>, of: &For<'_>, draft: &mut Draft) -> Name {
+    fn lower(
+        &self,
+        lowering: &WorkflowLowering<'_, '_, '_>,
+        of: &SelectionSubject<'_>,
+        draft: &mut Draft,
+    ) -> Name {
         let mut seen: Vec<&str> = Vec::new();
         for candidate in &self.candidates {
             if seen.contains(&&*candidate.id) {
@@ -162,7 +167,7 @@ impl Selection<'_> {
         draft.schemas.push(self.schema());
         let body = self.persona.as_ref().and_then(|persona| persona.body.as_ref());
         let path = FieldPath::field(SELECTED);
-        let handoff = |candidate: &Candidate<'_>| Handoff {
+        let handoff = |candidate: &SelectionCandidate<'_>| Handoff {
             item: Some(candidate.id.clone()),
             stays: self.stays,
             ..Handoff::new(&candidate.id, path.clone(), self.span)
@@ -217,8 +222,8 @@ impl Selection<'_> {
         Schema::new(schema).expect("a schema of these few keywords compiles, whatever the ids are")
     }
 
-    fn prompt(&self, lowering: &Lowering<'_, '_, '_>, of: &For<'_>) -> Template {
-        let mut page = Page::default();
+    fn prompt(&self, lowering: &WorkflowLowering<'_, '_, '_>, of: &SelectionSubject<'_>) -> Template {
+        let mut page = PromptBuilder::default();
         page.text(prompt_texts::PLACE);
         page.text(&format!("- Piece: {}\n- You select for: {}\n", lowering.prompts.piece, of.step));
         page.text("- Iteration ");
@@ -233,15 +238,15 @@ impl Selection<'_> {
         page.text(prompt_texts::REPORT_DIR);
         page.pieces(vec![Piece::Value(Source::Fact(Fact::ReportDir))]);
         page.text("\n\n");
-        let own = Body::built_in(prompt_texts::SELECT);
-        let reader = |step| Reader { step, monitor: false };
+        let own = FacetText::built_in(prompt_texts::SELECT);
+        let reader = |step| ReadingStep { step, monitor: false };
         let instruction =
             lowering.prompts.compiler.compile(self.instruction.as_ref().unwrap_or(&own), reader(self.name));
         lowering.prompts.told(&mut page, instruction, true);
         if let Some(body) = of.instruction {
             page.text(prompt_texts::SELECT_FOR);
             page.pieces(lowering.prompts.compiler.compile(body, reader(of.step)));
-            super::prompt::end(&mut page);
+            super::prompt::end_prompt_part(&mut page);
         }
         if !self.reports.is_empty() {
             page.text(prompt_texts::SELECT_REPORTS);
@@ -252,7 +257,7 @@ impl Selection<'_> {
         }
         page.text(prompt_texts::CANDIDATES);
         for candidate in &self.candidates {
-            let about = candidate.description.map(super::prompt::line).unwrap_or_default();
+            let about = candidate.description.map(super::prompt::collapse_to_line).unwrap_or_default();
             page.text(&format!("- `{}`: {about}\n", candidate.id));
             if self.stays {
                 let source = Source::Handoff { step: self.name.into(), key: candidate.id.clone() };

@@ -14,9 +14,9 @@ use serde_json::json;
 
 use super::expand::{PART, TEAM};
 use super::instruction_template;
-use super::lower::{Lowering, Place, bare, session_key};
-use super::movement::{Asked, Does, Movement, Reading};
-use super::prompt::{Duty, Page, named};
+use super::lower::{StepPlace, WorkflowLowering, build_empty_step, session_key};
+use super::movement::{AgentSettings, Movement, StepAction, StepReader};
+use super::prompt::{Duty, PromptBuilder, write_keyed_texts};
 use super::prompt_texts;
 use super::selection::reads_only;
 use crate::values::json::{Fields, Text};
@@ -40,11 +40,11 @@ pub(crate) struct Team<'j> {
     first: Option<u32>,
     /// The most batches of a visit, at least 1.
     batches: u32,
-    part: Asked<'j>,
+    part: AgentSettings<'j>,
     span: Span,
 }
 
-impl Reading<'_, '_, '_> {
+impl StepReader<'_, '_, '_> {
     /// Reads the team of a step.
     pub(super) fn team<'j>(&self, step_fields: &Fields<'j, '_>, step: &str) -> Option<Team<'j>> {
         let entry = step_fields.shunned(TEAM)?;
@@ -73,12 +73,12 @@ impl Reading<'_, '_, '_> {
 }
 
 /// Lowers a step with a team. Returns the step in which the parts are done.
-pub(super) fn lower(
-    lowering: &Lowering<'_, '_, '_>,
+pub(super) fn lower_team(
+    lowering: &WorkflowLowering<'_, '_, '_>,
     movement: &Movement<'_>,
-    asked: &Asked<'_>,
+    asked: &AgentSettings<'_>,
     team: &Team<'_>,
-    place: &Place<'_>,
+    place: &StepPlace<'_>,
     draft: &mut Draft,
 ) -> Step<Name> {
     let name = movement.name.text;
@@ -94,21 +94,29 @@ pub(super) fn lower(
     });
     let session = session_key(movement, asked, place);
     let own_session = session.clone();
-    draft.steps.push(leading(lowering, movement, asked, team, &leader, session, draft.schemas.len()));
-    draft.schemas.push(schema(team.parts));
+    draft.steps.push(build_leader_step(
+        lowering,
+        movement,
+        asked,
+        team,
+        &leader,
+        session,
+        draft.schemas.len(),
+    ));
+    draft.schemas.push(build_leader_schema(team.parts));
     let mut members = Vec::new();
     for number in 1..=team.parts {
-        let source = Source::Handoff { step: leader.as_str().into(), key: key(number) };
+        let source = Source::Handoff { step: leader.as_str().into(), key: handoff_key_of_part(number) };
         let name = format!("{name}@part:{number}");
         let part = Movement {
             name: Text { text: &name, span },
             description: None,
-            does: Does::Parallel(Vec::new()),
+            does: StepAction::Parallel(Vec::new()),
             rules: Vec::new(),
             selections: Vec::new(),
             when: Some(source.clone()),
         };
-        let place = Place { parent: Some(movement.name.text), position: None };
+        let place = StepPlace { parent: Some(movement.name.text), position: None };
         let step = lowering.asks(&part, &team.part, &Duty::Part(source), &place, draft);
         draft.steps.push(Step { counts: false, ..step });
         members.push(Name::new(&name, span));
@@ -145,15 +153,15 @@ pub(super) fn lower(
         boundary: team.part.boundary.clone(),
         edges: edges.collect(),
         selectors: vec![leader],
-        ..bare(movement)
+        ..build_empty_step(movement)
     }
 }
 
 /// The leader, who names the parts and decides whether work is left.
-fn leading(
-    lowering: &Lowering<'_, '_, '_>,
+fn build_leader_step(
+    lowering: &WorkflowLowering<'_, '_, '_>,
     movement: &Movement<'_>,
-    asked: &Asked<'_>,
+    asked: &AgentSettings<'_>,
     team: &Team<'_>,
     name: &str,
     session: Str,
@@ -170,7 +178,7 @@ fn leading(
     };
     let ask = Ask {
         role: Role::Judge,
-        prompt: prompt(lowering, movement, asked, team),
+        prompt: build_leader_prompt(lowering, movement, asked, team),
         system: body.map(|body| Template::text(&body.text)),
         schema: Some(SchemaId(schema as u32)),
         model: asked.model.map(Into::into),
@@ -191,17 +199,19 @@ fn leading(
         act: Act::Ask(ask),
         gate: Gate::Readers(vec![decision]),
         boundary: reads_only(),
-        handoff: (1..=team.parts).map(|number| Handoff::new(&key(number), path(number), team.span)).collect(),
+        handoff: (1..=team.parts)
+            .map(|number| Handoff::new(&handoff_key_of_part(number), path(number), team.span))
+            .collect(),
         edges: Vec::new(),
-        ..bare(movement)
+        ..build_empty_step(movement)
     }
 }
 
-fn key(number: u32) -> Str {
+fn handoff_key_of_part(number: u32) -> Str {
     format!("part_{number}").into()
 }
 
-fn schema(parts: u32) -> Schema {
+fn build_leader_schema(parts: u32) -> Schema {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -214,23 +224,23 @@ fn schema(parts: u32) -> Schema {
     Schema::new(schema).expect("a schema of these few keywords compiles")
 }
 
-fn prompt(
-    lowering: &Lowering<'_, '_, '_>,
+fn build_leader_prompt(
+    lowering: &WorkflowLowering<'_, '_, '_>,
     movement: &Movement<'_>,
-    asked: &Asked<'_>,
+    asked: &AgentSettings<'_>,
     team: &Team<'_>,
 ) -> Template {
-    let mut page = Page::default();
+    let mut page = PromptBuilder::default();
     let name = movement.name.text;
-    named(&mut page, prompt_texts::POLICY, &asked.policies);
+    write_keyed_texts(&mut page, prompt_texts::POLICY, &asked.policies);
     page.text(prompt_texts::PLACE);
     page.text(&format!("- Piece: {}\n- You lead: {name}\n", lowering.prompts.piece));
     page.text(prompt_texts::MAY_READ);
     page.text(prompt_texts::REPORT_DIR);
     page.pieces(vec![Piece::Value(Source::Fact(cuegate_flow::model::Fact::ReportDir))]);
     page.text("\n\n");
-    named(&mut page, prompt_texts::KNOWLEDGE, &asked.knowledge);
-    let reader = instruction_template::Reader { step: name, monitor: false };
+    write_keyed_texts(&mut page, prompt_texts::KNOWLEDGE, &asked.knowledge);
+    let reader = instruction_template::ReadingStep { step: name, monitor: false };
     let compile = |body| lowering.prompts.compiler.compile(body, reader);
     let instruction = asked.instruction.as_ref().map_or_else(Vec::new, compile);
     lowering.prompts.told(&mut page, instruction, asked.previous);

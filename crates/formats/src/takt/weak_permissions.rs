@@ -7,11 +7,16 @@ use cuegate_flow::{
 
 use super::gates::Gates;
 use crate::lints;
-use crate::source::suggest::list;
+use crate::source::suggest::quote_names;
 use crate::values::json::{Fields, Kind};
 
 /// Reports work that needs write access in a movement that has none.
-pub(super) fn check(fields: &Fields<'_, '_>, step: &str, boundary: &Boundary, gates: &Gates<'_>) {
+pub(super) fn check_write_access(
+    fields: &Fields<'_, '_>,
+    step: &str,
+    boundary: &Boundary,
+    gates: &Gates<'_>,
+) {
     if !boundary.permission.may_write() {
         writing_tools(fields, step);
     } else if let (Tools::Only(_), Some(entry)) = (&boundary.tools, fields.nullable("allowed_tools"))
@@ -39,8 +44,10 @@ fn writing_tools(fields: &Fields<'_, '_>, step: &str) {
     let writing: Vec<_> = writing.filter(|(tool, _)| tools::only_writes(tool)).collect();
     let Some((_, span)) = writing.first() else { return };
     let names: Vec<&str> = writing.iter().map(|(tool, _)| *tool).collect();
-    let message =
-        format!("{} of `allowed_tools` may write nothing, as `{step}` may change nothing", list(&names));
+    let message = format!(
+        "{} of `allowed_tools` may write nothing, as `{step}` may change nothing",
+        quote_names(&names)
+    );
     let finding = Diagnostic::warning(lints::WEAK_PERMISSION, *span, message);
     fields.push(finding.hint("remove it, or say `edit: true`"));
 }

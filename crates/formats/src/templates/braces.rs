@@ -3,7 +3,7 @@
 
 /// A part of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part<'t> {
+pub(crate) enum PromptPart<'t> {
     /// Verbatim text.
     Text(&'t str),
     /// A placeholder.
@@ -30,7 +30,7 @@ pub(crate) enum Hole<'t> {
 }
 
 /// Splits a prompt into parts. Cannot fail: whatever is no placeholder is text.
-pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
+pub(crate) fn parse_prompt_parts(text: &str) -> Vec<PromptPart<'_>> {
     let mut parts = Vec::new();
     let (mut text_from, mut search_from) = (0, 0);
     while let Some(open) = text[search_from..].find('{').map(|at| at + search_from) {
@@ -41,21 +41,21 @@ pub(crate) fn parts(text: &str) -> Vec<Part<'_>> {
         if text.as_bytes()[close] != b'}' {
             continue;
         }
-        let Some(hole) = hole(&text[search_from..close]) else { continue };
+        let Some(hole) = parse_hole(&text[search_from..close]) else { continue };
         if text_from < open {
-            parts.push(Part::Text(&text[text_from..open]));
+            parts.push(PromptPart::Text(&text[text_from..open]));
         }
-        parts.push(Part::Hole { hole, written: &text[open..=close], at: open });
+        parts.push(PromptPart::Hole { hole, written: &text[open..=close], at: open });
         text_from = close + 1;
         search_from = close + 1;
     }
     if text_from < text.len() {
-        parts.push(Part::Text(&text[text_from..]));
+        parts.push(PromptPart::Text(&text[text_from..]));
     }
     parts
 }
 
-fn hole(inner: &str) -> Option<Hole<'_>> {
+fn parse_hole(inner: &str) -> Option<Hole<'_>> {
     if let Some(name) = inner.strip_prefix("uv-") {
         return is_name(name).then_some(Hole::Variable(name));
     }
@@ -76,17 +76,17 @@ pub(crate) fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Hole, Part, parts};
+    use super::{Hole, PromptPart, parse_prompt_parts};
 
     fn dump(text: &str) -> String {
-        let show = |part: &Part<'_>| match part {
-            Part::Text(text) => format!("'{text}'"),
-            Part::Hole { hole: Hole::Variable(name), at, .. } => format!("uv({name})@{at}"),
-            Part::Hole { hole: Hole::Input, .. } => "input".to_owned(),
-            Part::Hole { hole: Hole::Section(name), .. } => format!("section({name})"),
-            Part::Hole { hole: Hole::Word(name), .. } => format!("word({name})"),
+        let show = |part: &PromptPart<'_>| match part {
+            PromptPart::Text(text) => format!("'{text}'"),
+            PromptPart::Hole { hole: Hole::Variable(name), at, .. } => format!("uv({name})@{at}"),
+            PromptPart::Hole { hole: Hole::Input, .. } => "input".to_owned(),
+            PromptPart::Hole { hole: Hole::Section(name), .. } => format!("section({name})"),
+            PromptPart::Hole { hole: Hole::Word(name), .. } => format!("word({name})"),
         };
-        parts(text).iter().map(show).collect::<Vec<_>>().join(" ")
+        parse_prompt_parts(text).iter().map(show).collect::<Vec<_>>().join(" ")
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 /// A part of a failure prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Node<'t> {
+pub(crate) enum FailureNode<'t> {
     /// Verbatim text, which may contain placeholders of the prompt syntax.
     Text {
         text: &'t str,
@@ -29,9 +29,9 @@ pub(crate) enum Node<'t> {
         /// The byte offset.
         at: usize,
         /// Used if the value is not empty.
-        then: Vec<Node<'t>>,
+        then: Vec<FailureNode<'t>>,
         /// Used otherwise.
-        otherwise: Vec<Node<'t>>,
+        otherwise: Vec<FailureNode<'t>>,
     },
     /// A body that repeats for each item.
     Each {
@@ -39,13 +39,13 @@ pub(crate) enum Node<'t> {
         name: &'t str,
         /// The byte offset.
         at: usize,
-        body: Vec<Node<'t>>,
+        body: Vec<FailureNode<'t>>,
     },
 }
 
 /// A syntax error in a failure prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Malformed {
+pub(crate) struct FailureSyntaxError {
     /// The byte offset.
     pub(crate) at: usize,
     /// The message.
@@ -56,7 +56,7 @@ pub(crate) struct Malformed {
 const NESTING_MAX: usize = 64;
 
 /// Parses a failure prompt and returns all syntax errors.
-pub(crate) fn nodes(text: &str) -> (Vec<Node<'_>>, Vec<Malformed>) {
+pub(crate) fn parse_failure_prompt(text: &str) -> (Vec<FailureNode<'_>>, Vec<FailureSyntaxError>) {
     let mut parser = Parser { open: Vec::new(), done: Vec::new(), faults: Vec::new(), too_deep: false };
     let mut from = 0;
     while let Some(first) = text[from..].find("{{").map(|at| at + from) {
@@ -86,8 +86,8 @@ pub(crate) fn nodes(text: &str) -> (Vec<Node<'_>>, Vec<Malformed>) {
 
 struct Parser<'t> {
     open: Vec<Block<'t>>,
-    done: Vec<Node<'t>>,
-    faults: Vec<Malformed>,
+    done: Vec<FailureNode<'t>>,
+    faults: Vec<FailureSyntaxError>,
     /// Whether excessive nesting has been reported.
     too_deep: bool,
 }
@@ -98,8 +98,8 @@ struct Block<'t> {
     at: usize,
     /// The opening tag was malformed and reported, so any closing tag closes it.
     misread: bool,
-    then: Vec<Node<'t>>,
-    otherwise: Option<Vec<Node<'t>>>,
+    then: Vec<FailureNode<'t>>,
+    otherwise: Option<Vec<FailureNode<'t>>>,
 }
 
 impl Block<'_> {
@@ -109,7 +109,7 @@ impl Block<'_> {
 }
 
 impl<'t> Parser<'t> {
-    fn push(&mut self, node: Node<'t>) {
+    fn push(&mut self, node: FailureNode<'t>) {
         match self.open.last_mut() {
             None => self.done.push(node),
             Some(Block { otherwise: Some(otherwise), .. }) => otherwise.push(node),
@@ -131,12 +131,12 @@ impl<'t> Parser<'t> {
 
     fn plain(&mut self, text: &'t str, from: usize, to: usize) {
         if from < to {
-            self.push(Node::Text { text: &text[from..to], at: from });
+            self.push(FailureNode::Text { text: &text[from..to], at: from });
         }
     }
 
     fn fault(&mut self, at: usize, what: impl Into<String>) {
-        self.faults.push(Malformed { at, what: what.into() });
+        self.faults.push(FailureSyntaxError { at, what: what.into() });
     }
 
     fn tag(&mut self, text: &'t str, inner: &'t str, at: usize, end: usize) {
@@ -153,9 +153,9 @@ impl<'t> Parser<'t> {
             if !self.open.iter().any(|block| block.each) {
                 self.fault(at, format!("`{{{{{inner}}}}}` belongs into an `{{{{#each}}}}`"));
             }
-            self.push(Node::Item { field: inner.strip_prefix("this."), at });
+            self.push(FailureNode::Item { field: inner.strip_prefix("this."), at });
         } else if is_name(inner) {
-            self.push(Node::Value { name: inner, at });
+            self.push(FailureNode::Value { name: inner, at });
         } else {
             // Not a tag of this syntax, so text: a prompt may contain other templates.
             self.text(text, at, end);
@@ -209,8 +209,8 @@ impl<'t> Parser<'t> {
         let otherwise = otherwise.unwrap_or_default();
         match (misread, each) {
             (true, _) => then.into_iter().chain(otherwise).for_each(|node| self.push(node)),
-            (false, true) => self.push(Node::Each { name, at, body: then }),
-            (false, false) => self.push(Node::If { name, at, then, otherwise }),
+            (false, true) => self.push(FailureNode::Each { name, at, body: then }),
+            (false, false) => self.push(FailureNode::If { name, at, then, otherwise }),
         }
     }
 }
@@ -240,18 +240,18 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Node, nodes};
+    use super::{FailureNode, parse_failure_prompt};
 
-    fn dump(nodes: &[Node<'_>]) -> String {
-        let show = |node: &Node<'_>| match node {
-            Node::Text { text, .. } => format!("'{text}'"),
-            Node::Value { name, .. } => format!("value({name})"),
-            Node::Item { field: None, .. } => "this".to_owned(),
-            Node::Item { field: Some(field), .. } => format!("this.{field}"),
-            Node::If { name, then, otherwise, .. } => {
+    fn dump(nodes: &[FailureNode<'_>]) -> String {
+        let show = |node: &FailureNode<'_>| match node {
+            FailureNode::Text { text, .. } => format!("'{text}'"),
+            FailureNode::Value { name, .. } => format!("value({name})"),
+            FailureNode::Item { field: None, .. } => "this".to_owned(),
+            FailureNode::Item { field: Some(field), .. } => format!("this.{field}"),
+            FailureNode::If { name, then, otherwise, .. } => {
                 format!("if {name} [{}] [{}]", dump(then), dump(otherwise))
             }
-            Node::Each { name, body, .. } => format!("each {name} [{}]", dump(body)),
+            FailureNode::Each { name, body, .. } => format!("each {name} [{}]", dump(body)),
         };
         nodes.iter().map(show).collect::<Vec<_>>().join(" ")
     }
@@ -268,7 +268,7 @@ mod tests {
             ("{{ {{x}}", "'{{ ' value(x)"),
         ];
         for (text, expected) in cases {
-            let (nodes, faults) = nodes(text);
+            let (nodes, faults) = parse_failure_prompt(text);
             assert_eq!(dump(&nodes), expected, "{text}");
             assert!(faults.is_empty(), "{text}: {faults:?}");
         }
@@ -295,11 +295,11 @@ mod tests {
             ("{{#if x}}a{{else}b{{/if}}", vec![(10, "`{{else}` lacks a brace: write `{{else}}`")]),
         ];
         for (text, expected) in cases {
-            let faults = nodes(text).1;
+            let faults = parse_failure_prompt(text).1;
             let faults: Vec<_> = faults.iter().map(|fault| (fault.at, fault.what.as_str())).collect();
             assert_eq!(faults, expected, "{text}");
         }
         let deep = "{{#if a}}".repeat(100_000);
-        assert!(nodes(&deep).1.iter().any(|fault| fault.what.contains("64 levels")));
+        assert!(parse_failure_prompt(&deep).1.iter().any(|fault| fault.what.contains("64 levels")));
     }
 }

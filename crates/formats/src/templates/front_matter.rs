@@ -48,9 +48,9 @@ impl FrontMatter<'_> {
 /// Splits a prompt file. A file that begins with a `---` line has a front matter if a second such line follows and
 /// the text between is a YAML mapping, or no valid YAML (an error). Two horizontal rules around a paragraph are no
 /// front matter.
-pub(crate) fn split(text: &str) -> FrontMatter<'_> {
+pub(crate) fn split_front_matter(text: &str) -> FrontMatter<'_> {
     let no_matter = FrontMatter { matter: None, fault: None, body: text, body_at: 0, yaml: ("", 0) };
-    let Some((matter_at, matter_end, body_at)) = borders(text) else { return no_matter };
+    let Some((matter_at, matter_end, body_at)) = find_matter_borders(text) else { return no_matter };
     let body = text[body_at..].trim_start_matches(['\r', '\n']);
     let body_at = text.len() - body.len();
     let yaml = &text[matter_at..matter_end];
@@ -58,7 +58,7 @@ pub(crate) fn split(text: &str) -> FrontMatter<'_> {
     if yaml.trim().is_empty() {
         return with(Some(serde_json::Map::new()), None);
     }
-    if let Some(matter) = plain::read(yaml) {
+    if let Some(matter) = plain::read_plain_yaml(yaml) {
         return with(Some(matter), None);
     }
     match serde_saphyr::from_str::<Value>(yaml) {
@@ -76,7 +76,7 @@ pub(crate) fn split(text: &str) -> FrontMatter<'_> {
 }
 
 /// The offsets of the YAML's start and end, and of the body.
-fn borders(text: &str) -> Option<(usize, usize, usize)> {
+fn find_matter_borders(text: &str) -> Option<(usize, usize, usize)> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().filter(|line| line.trim_end() == "---" && line.ends_with('\n'))?;
     let mut at = first.len();
@@ -97,18 +97,18 @@ fn line_start(text: &str, line: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::split;
+    use super::split_front_matter;
 
     #[test]
     fn takes_the_front_matter_off() {
-        let split = split("---\nstepId: a\nuvVariables:\n  - issue\n---\n\nHello\n---\n");
+        let split = split_front_matter("---\nstepId: a\nuvVariables:\n  - issue\n---\n\nHello\n---\n");
         assert_eq!(split.matter.unwrap()["uvVariables"][0], "issue");
         assert_eq!((split.body, split.body_at), ("Hello\n---\n", 42));
     }
 
     #[test]
     fn keys_have_places() {
-        let split = split("---\nstepId: a\nlist:\n  - c2: x\n\"c2\" : y\n---\nHello");
+        let split = split_front_matter("---\nstepId: a\nlist:\n  - c2: x\n\"c2\" : y\n---\nHello");
         let places: Vec<usize> = ["stepId", "list", "c2", "c3"].iter().map(|key| split.at(key)).collect();
         assert_eq!(places, [4, 14, 30, 4]);
     }
@@ -116,17 +116,17 @@ mod tests {
     #[test]
     fn what_is_none_stays_text() {
         for text in ["Hello", "---", "---\nno end", "---\na paragraph\n---\nmore", "----\na: 1\n---\n", ""] {
-            let split = split(text);
+            let split = split_front_matter(text);
             assert!(split.matter.is_none() && split.fault.is_none(), "{text}");
             assert_eq!(split.body, text);
         }
-        assert_eq!(split("---\r\na: 1\r\n---\r\n\r\nHi").body, "Hi");
-        assert_eq!(split("---\n---\nHi").body, "Hi");
+        assert_eq!(split_front_matter("---\r\na: 1\r\n---\r\n\r\nHi").body, "Hi");
+        assert_eq!(split_front_matter("---\n---\nHi").body, "Hi");
     }
 
     #[test]
     fn bad_yaml_is_a_fault_with_its_line() {
-        let split = split("---\na: 1\nb: [\n---\nHi");
+        let split = split_front_matter("---\na: 1\nb: [\n---\nHi");
         let (at, reason) = split.fault.unwrap();
         assert!(at >= 4 && !reason.is_empty(), "{at} {reason}");
         assert_eq!(split.body, "Hi");

@@ -5,9 +5,9 @@ mod failure;
 mod front_matter;
 mod quoted;
 
-pub(crate) use braces::{Hole, Part, is_name, parts};
-pub(crate) use failure::{Node, nodes};
-pub(crate) use front_matter::{FrontMatter, split};
-pub(crate) use quoted::Quoted;
+pub(crate) use braces::{Hole, PromptPart, is_name, parse_prompt_parts};
+pub(crate) use failure::{FailureNode, parse_failure_prompt};
+pub(crate) use front_matter::{FrontMatter, split_front_matter};
+pub(crate) use quoted::QuotedRanges;
 #[cfg(test)]
 pub(crate) use quoted::READ;

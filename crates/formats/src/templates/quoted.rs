@@ -15,14 +15,14 @@ thread_local! {
 
 /// The quotations of a text.
 #[derive(Debug, Default)]
-pub(crate) struct Quoted {
+pub(crate) struct QuotedRanges {
     /// Byte ranges, in order and disjoint.
     ranges: Vec<Range<usize>>,
 }
 
-impl Quoted {
+impl QuotedRanges {
     /// Finds the quotations. The time is linear in the length of the text.
-    pub(crate) fn of(text: &str) -> Quoted {
+    pub(crate) fn of(text: &str) -> QuotedRanges {
         #[cfg(test)]
         READ.with(|read| read.set(read.get() + text.len()));
         let parts = Parser::new_ext(text, Options::empty()).into_offset_iter();
@@ -32,7 +32,7 @@ impl Quoted {
         let in_marks = programs::texts_of_programs(text, &ranges);
         ranges.extend(in_marks);
         ranges.sort_by_key(|range| (range.start, range.end));
-        Quoted { ranges }
+        QuotedRanges { ranges }
     }
 
     /// Whether a byte is inside a quotation.
@@ -44,11 +44,11 @@ impl Quoted {
 
 #[cfg(test)]
 mod tests {
-    use super::Quoted;
+    use super::QuotedRanges;
 
     /// The words among `x0` to `x9` that are quoted.
     fn quoted(text: &str) -> String {
-        let quoted = Quoted::of(text);
+        let quoted = QuotedRanges::of(text);
         let words = text.match_indices('x').filter(|(at, _)| quoted.has(*at));
         words.map(|(at, _)| &text[at + 1..at + 2]).collect::<Vec<_>>().join("")
     }
@@ -125,11 +125,14 @@ mod tests {
     #[test]
     fn a_large_text_has_as_many_ranges_as_quotations() {
         let text = "a `x0` {b}\n".repeat(20_000);
-        assert_eq!(Quoted::of(&text).ranges.len(), 20_000);
+        assert_eq!(QuotedRanges::of(&text).ranges.len(), 20_000);
         let runs: String = (1..300).map(|n| format!("{} x0 ", "`".repeat(n))).collect();
-        assert_eq!(Quoted::of(&runs).ranges.len(), 0);
+        assert_eq!(QuotedRanges::of(&runs).ranges.len(), 0);
         for mark in ["- ", "> ", "1. ", "   - ", "-\t"] {
-            assert!(!Quoted::of(&format!("{}x", mark.repeat(20_000))).has(mark.len() * 20_000), "{mark}");
+            assert!(
+                !QuotedRanges::of(&format!("{}x", mark.repeat(20_000))).has(mark.len() * 20_000),
+                "{mark}"
+            );
         }
     }
 
@@ -147,7 +150,7 @@ mod tests {
                 parts[(seed >> 33) as usize % parts.len()]
             };
             let text: String = (0..30).map(|_| next()).collect();
-            let ranges = Quoted::of(&text).ranges;
+            let ranges = QuotedRanges::of(&text).ranges;
             assert!(ranges.windows(2).all(|two| two[0].end <= two[1].start), "{text:?}: {ranges:?}");
             assert!(ranges.iter().all(|range| range.end <= text.len()), "{text:?}: {ranges:?}");
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::disk;
 use crate::support::{Project, edit, findings, findings_of};
-use cuegate_formats::{Options, load_agent};
+use cuegate_formats::{AgentOptions, load_agent};
 
 const ITERATOR: &str = "closing/iterator";
 
@@ -81,7 +81,7 @@ fn the_older_iterator_breaks_a_rule_of_its_document() {
     let Some(files) = corpus() else { return };
     let agent_dir = "complete/iterator".to_owned();
     let set = vec!["issue_number".to_owned()];
-    let found = findings_of(load_agent(&files, &Options { agent_dir, registry: None, set }));
+    let found = findings_of(load_agent(&files, &AgentOptions { agent_dir, registry: None, set }));
     let errors: Vec<&str> = found.lines().filter(|line| line.contains(" error[")).collect();
     insta::assert_snapshot!(errors.join("\n"), @"
     steps_registry.json:270:33 error[wrong-direction]: `complete` of `initial.project.preparation` leads to `initial.project.review`, which is no `complete.*` step
@@ -124,7 +124,7 @@ fn the_older_iterator_corrected() {
     let mut files = files.clone();
     files.insert(path.to_owned(), registry.to_string().into_bytes());
     let set = vec!["issue_number".to_owned()];
-    let options = Options { agent_dir: "complete/iterator".to_owned(), registry: None, set };
+    let options = AgentOptions { agent_dir: "complete/iterator".to_owned(), registry: None, set };
     let found = findings_of(load_agent(&files, &options));
     assert_eq!(found.lines().filter(|line| line.contains(" error[")).count(), 0, "{found}");
 }

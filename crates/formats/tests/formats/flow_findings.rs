@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cuegate_flow::model::{Act, SessionRule};
-use cuegate_formats::{Loaded, PieceOptions, load_piece};
+use cuegate_formats::{LoadedDefinition, PieceOptions, load_piece};
 
 use crate::disk;
 use crate::older::check_flow;
@@ -11,7 +11,7 @@ use crate::piece::piece_support::{self, changed};
 use crate::support::{self, Case, Project, edit, lines, load};
 
 /// What of these codes is found in each case.
-fn of(codes: &[&str], cases: &[Case<'_>], load: impl Fn(&[(&str, &str)]) -> Loaded) -> String {
+fn of(codes: &[&str], cases: &[Case<'_>], load: impl Fn(&[(&str, &str)]) -> LoadedDefinition) -> String {
     let mut text = String::new();
     for (name, edits) in cases {
         let found = lines(load(edits), |code| codes.contains(&code));

@@ -2,7 +2,7 @@
 
 use crate::support::{DIR, Project, sound};
 use cuegate_flow::checks::check_draft;
-use cuegate_formats::{Options, load_agent};
+use cuegate_formats::{AgentOptions, load_agent};
 
 /// A linear congruential generator (Knuth's constants): the same mutations at every run.
 pub struct Random(pub u64);
@@ -16,7 +16,7 @@ impl Random {
 }
 
 fn survives(files: &Project) {
-    let options = Options { agent_dir: DIR.to_owned(), registry: None, set: vec!["extra".to_owned()] };
+    let options = AgentOptions { agent_dir: DIR.to_owned(), registry: None, set: vec!["extra".to_owned()] };
     let loaded = load_agent(files, &options);
     for finding in &loaded.diagnostics {
         loaded.sources.locate(finding.span);

@@ -7,7 +7,9 @@ use cuegate_flow::{
     checks::check_draft,
     diagnostics::Severity,
 };
-use cuegate_formats::{Files, Loaded, Options, PieceOptions, ReadError, load_agent, load_piece};
+use cuegate_formats::{
+    AgentOptions, Files, LoadedDefinition, PieceOptions, ReadError, load_agent, load_piece,
+};
 use cuegate_testkit::large::{Flaw, Large, Shape, chain_of_movements, chain_of_steps, piece, registry};
 
 /// Files that note how often each of them is read.
@@ -23,10 +25,10 @@ impl Files for Counted {
     }
 }
 
-fn load(made: &Large, files: &dyn Files) -> Loaded {
+fn load(made: &Large, files: &dyn Files) -> LoadedDefinition {
     match made.path.ends_with(".yaml") {
         true => load_piece(files, &PieceOptions { file: made.path.clone(), ..PieceOptions::default() }),
-        false => load_agent(files, &Options { agent_dir: made.path.clone(), ..Options::default() }),
+        false => load_agent(files, &AgentOptions { agent_dir: made.path.clone(), ..AgentOptions::default() }),
     }
 }
 

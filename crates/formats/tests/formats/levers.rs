@@ -8,7 +8,7 @@ use cuegate_flow::{
     checks::check_draft,
     diagnostics::Severity,
 };
-use cuegate_formats::Loaded;
+use cuegate_formats::LoadedDefinition;
 use cuegate_testkit::definitions::{Project, edit, project};
 
 use crate::{
@@ -16,10 +16,10 @@ use crate::{
 };
 
 /// A definition as its format loads it.
-type Load = dyn Fn(&Project) -> Loaded;
+type Load = dyn Fn(&Project) -> LoadedDefinition;
 
 /// What a definition costs; `None` where it is not sound.
-fn priced(loaded: Loaded) -> Option<Certificate> {
+fn priced(loaded: LoadedDefinition) -> Option<Certificate> {
     let errors = |found: &[cuegate_flow::diagnostics::Diagnostic]| {
         found.iter().any(|found| found.severity == Severity::Error)
     };
@@ -33,7 +33,7 @@ fn priced(loaded: Loaded) -> Option<Certificate> {
 }
 
 /// The files with the key of a lever at its lower value; `None` where it is not written: it has its default then.
-fn written(files: &Project, loaded: &Loaded, lever: &Sensitivity) -> Option<Project> {
+fn written(files: &Project, loaded: &LoadedDefinition, lever: &Sensitivity) -> Option<Project> {
     let span = lever.span?;
     let file = loaded.sources.get(span.file)?;
     let name = lever.key.rsplit('.').next().unwrap_or_default();

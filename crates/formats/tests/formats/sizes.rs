@@ -4,20 +4,20 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use cuegate_formats::{Loaded, Options, PieceOptions, load_agent, load_piece};
+use cuegate_formats::{AgentOptions, LoadedDefinition, PieceOptions, load_agent, load_piece};
 use cuegate_testkit::large::{Flaw, registry};
 use serde_json::{Value, json};
 
 const FILE: &str = ".takt/pieces/p.yaml";
 
-fn piece(text: &str) -> Loaded {
+fn piece(text: &str) -> LoadedDefinition {
     let text = format!("name: p\ndescription: d\nmax_iterations: 9\ninitial_movement: a\n{text}");
     let files = BTreeMap::from([(FILE.to_owned(), text.into_bytes())]);
     load_piece(&files, &PieceOptions { file: FILE.to_owned(), ..PieceOptions::default() })
 }
 
 /// How often each kind of finding is there.
-fn codes(loaded: &Loaded) -> BTreeMap<&'static str, usize> {
+fn codes(loaded: &LoadedDefinition) -> BTreeMap<&'static str, usize> {
     let mut codes = BTreeMap::new();
     loaded.diagnostics.iter().for_each(|finding| *codes.entry(finding.code).or_default() += 1);
     codes
@@ -86,7 +86,7 @@ fn parameters_are_not_compared_in_pairs() {
         agent["parameters"]["aB"] = json!({"type": "string", "description": "one", "cli": "--p7"});
         agent["parameters"]["a-b"] = json!({"type": "string", "description": "one", "cli": "--a"});
     });
-    let found = codes(&load_agent(&files, &Options { agent_dir, ..Options::default() }));
+    let found = codes(&load_agent(&files, &AgentOptions { agent_dir, ..AgentOptions::default() }));
     assert_eq!(found["duplicate-key"], 2, "{found:?}");
     assert!(found["unused-variable"] >= 15_000);
 }
@@ -121,7 +121,7 @@ fn what_one_step_leaves_and_another_one_reads_is_not_compared_in_pairs() {
             text.extend(reads.as_bytes());
         }
     }
-    let loaded = load_agent(&files, &Options { agent_dir, ..Options::default() });
+    let loaded = load_agent(&files, &AgentOptions { agent_dir, ..AgentOptions::default() });
     let reader = loaded.draft.steps.iter().find(|step| step.inputs.len() >= COUNT).expect("one reads them");
     assert!(reader.inputs.iter().filter(|input| input.key.starts_with("field")).count() == COUNT);
 }

@@ -10,13 +10,13 @@ use cuegate_flow::{
         Template,
     },
 };
-use cuegate_formats::{Loaded, Options, load_agent};
+use cuegate_formats::{AgentOptions, LoadedDefinition, load_agent};
 use cuegate_testkit::definitions;
 pub use cuegate_testkit::definitions::{Project, edit, project};
 
 /// Loads the agent in a folder.
-pub fn load(files: &Project, agent_dir: &str) -> Loaded {
-    load_agent(files, &Options { agent_dir: agent_dir.to_owned(), ..Options::default() })
+pub fn load(files: &Project, agent_dir: &str) -> LoadedDefinition {
+    load_agent(files, &AgentOptions { agent_dir: agent_dir.to_owned(), ..AgentOptions::default() })
 }
 
 /// Everything that loading and checking an agent find, one line each.
@@ -26,12 +26,12 @@ pub fn findings(files: &Project, agent_dir: &str) -> String {
 
 /// Everything that was found by loading, and is found by checking what was loaded. That only the limit ends a cycle is
 /// left out: it is said of nearly every definition that goes round, whatever else is looked at.
-pub fn findings_of(loaded: Loaded) -> String {
+pub fn findings_of(loaded: LoadedDefinition) -> String {
     lines(loaded, |code| code != "unbounded-cycle")
 }
 
 /// The same of some codes, each with its way.
-pub fn lines(loaded: Loaded, wanted: impl Fn(&str) -> bool) -> String {
+pub fn lines(loaded: LoadedDefinition, wanted: impl Fn(&str) -> bool) -> String {
     let mut all = loaded.diagnostics;
     for finding in &all {
         assert!(finding.hint.is_some(), "a finding says what to do: {finding:?}");

@@ -249,7 +249,7 @@ fn merged(results: Vec<Value>, errors: usize, warnings: usize) -> Value {
 /// All codes of findings.
 fn codes() -> Vec<Code> {
     let mut known = cuegate_flow::checks::list_codes().to_vec();
-    known.extend(cuegate_formats::codes());
+    known.extend(cuegate_formats::list_codes());
     known
 }
 

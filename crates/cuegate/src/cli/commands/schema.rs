@@ -1,7 +1,7 @@
 //! `schema`.
 
 use cuegate_flow::diagnostics::find_nearest_name;
-use cuegate_formats::schemas;
+use cuegate_formats::list_format_schemas;
 
 use crate::{
     Failure,
@@ -11,7 +11,7 @@ use crate::{
 
 /// Prints the JSON Schema of a definition format, or lists the formats.
 pub(super) fn schema(args: &args::Schema) -> Result<u8, Failure> {
-    let known = schemas();
+    let known = list_format_schemas();
     let Some(name) = &args.dialect else {
         let width = known.iter().map(|schema| schema.name.len()).max().unwrap_or_default();
         for schema in known {

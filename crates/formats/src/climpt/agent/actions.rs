@@ -7,7 +7,7 @@ use cuegate_flow::{
 };
 
 use crate::lints;
-use crate::source::files::{join, lies_in};
+use crate::source::files::{join_path, lies_in};
 use crate::values::json::{Fields, Text};
 
 /// The default fence word of an action block.
@@ -26,7 +26,7 @@ pub(crate) struct HandlerFile<'j> {
 }
 
 /// The kind of handler that a name selects.
-enum Named {
+enum NamedHandler {
     /// A built-in handler without settings.
     Known(Reaction),
     /// A program, by its path in the project.
@@ -65,11 +65,11 @@ pub(crate) fn read_actions<'j>(
             actions.inert(entry.key_span, message, &hint);
         }
         match read_handler(written, agent_dir, &actions) {
-            Some(Named::Known(handler)) => handlers.push((entry.key.clone(), handler)),
-            Some(Named::File(path)) if enabled => {
+            Some(NamedHandler::Known(handler)) => handlers.push((entry.key.clone(), handler)),
+            Some(NamedHandler::File(path)) if enabled => {
                 files.push(HandlerFile { action: entry.key.clone(), path, written })
             }
-            Some(Named::File(_)) | None => {}
+            Some(NamedHandler::File(_)) | None => {}
         }
     }
     let types = types.map(|types| types.iter().map(|kind| Str::from(kind.text)).collect());
@@ -81,11 +81,11 @@ pub(crate) fn read_actions<'j>(
     enabled.then(|| Actions { marker: marker.into(), types, handlers })
 }
 
-fn read_handler<'j>(written: Text<'j>, agent_dir: &str, actions: &Fields<'j, '_>) -> Option<Named> {
+fn read_handler<'j>(written: Text<'j>, agent_dir: &str, actions: &Fields<'j, '_>) -> Option<NamedHandler> {
     match written.text {
-        "log" => return Some(Named::Known(Reaction::Log)),
-        "github:comment" => return Some(Named::Known(Reaction::Comment)),
-        "github:label" => return Some(Named::Known(Reaction::Label)),
+        "log" => return Some(NamedHandler::Known(Reaction::Log)),
+        "github:comment" => return Some(NamedHandler::Known(Reaction::Comment)),
+        "github:label" => return Some(NamedHandler::Known(Reaction::Label)),
         _ => {}
     }
     let Some(path) = written.text.strip_prefix("exec:").filter(|path| !path.trim().is_empty()) else {
@@ -93,8 +93,8 @@ fn read_handler<'j>(written: Text<'j>, agent_dir: &str, actions: &Fields<'j, '_>
         actions.invalid(written.span, format!("`{}` is no handler", written.text), hint);
         return None;
     };
-    match join(agent_dir, path.trim()).filter(|path| lies_in(path, agent_dir)) {
-        Some(path) => Some(Named::File(path)),
+    match join_path(agent_dir, path.trim()).filter(|path| lies_in(path, agent_dir)) {
+        Some(path) => Some(NamedHandler::File(path)),
         None => {
             let message = format!("`{path}` leads out of the agent's folder");
             actions.push(

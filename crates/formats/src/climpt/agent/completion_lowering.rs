@@ -6,22 +6,22 @@ use cuegate_flow::{
     model::{Act, Draft, Handler, LimitKey, LimitTarget, Param, Poll, Program, Resource, Verdict},
 };
 
-use super::completion_type::Rule;
+use super::completion_type::CompletionRule;
 use super::entries::entry_step;
 use super::parameters::same_name;
 use crate::climpt::lower::Definition;
-use crate::climpt::prompts::compile::Compiler;
+use crate::climpt::prompts::compile::PromptCompiler;
 use crate::climpt::registry::kinds::StepKind;
 use crate::climpt::validation::program::read_program;
 use crate::lints;
-use crate::source::files::join;
+use crate::source::files::join_path;
 use crate::values::json::Text;
 
 /// Lowers the verdict of an agent.
 pub(crate) fn lower_verdict(
     definition: &Definition<'_, '_, '_>,
     params: &[Param],
-    compiler: &Compiler<'_, '_, '_>,
+    compiler: &PromptCompiler<'_, '_, '_>,
 ) -> Verdict {
     let checking = definition
         .registry
@@ -30,34 +30,34 @@ pub(crate) fn lower_verdict(
         .filter(|step| !step.section && matches!(step.kind, Some(StepKind::Verification | StepKind::Closure)))
         .map(|step| step.id.into())
         .collect();
-    Lowering { definition, params, compiler, checking }.lower(&definition.agent.verdict.rule)
+    VerdictLowering { definition, params, compiler, checking }.lower(&definition.agent.verdict.rule)
 }
 
-struct Lowering<'l, 'd, 'f, 'j> {
+struct VerdictLowering<'l, 'd, 'f, 'j> {
     definition: &'l Definition<'d, 'f, 'j>,
     params: &'l [Param],
-    compiler: &'l Compiler<'l, 'f, 'j>,
+    compiler: &'l PromptCompiler<'l, 'f, 'j>,
     /// Steps whose answers count as checks.
     checking: Vec<Str>,
 }
 
-impl Lowering<'_, '_, '_, '_> {
-    fn lower(&self, rule: &Rule<'_>) -> Verdict {
+impl VerdictLowering<'_, '_, '_, '_> {
+    fn lower(&self, rule: &CompletionRule<'_>) -> Verdict {
         match rule {
-            Rule::Graph | Rule::Never => Verdict::Flow,
-            Rule::Iterations(max, _) => Verdict::Iterations(*max),
-            Rule::Checks(max, _) => Verdict::Checks { max: *max, of: self.checking.clone() },
-            Rule::Keyword(keyword) => Verdict::Keyword((*keyword).into()),
-            Rule::Signal(signal) => Verdict::Signal(signal.clone()),
-            Rule::Poll(resource, state, span) => match self.which(*resource, *span) {
+            CompletionRule::Graph | CompletionRule::Never => Verdict::Flow,
+            CompletionRule::Iterations(max, _) => Verdict::Iterations(*max),
+            CompletionRule::Checks(max, _) => Verdict::Checks { max: *max, of: self.checking.clone() },
+            CompletionRule::Keyword(keyword) => Verdict::Keyword((*keyword).into()),
+            CompletionRule::Signal(signal) => Verdict::Signal(signal.clone()),
+            CompletionRule::Poll(resource, state, span) => match self.which(*resource, *span) {
                 Some(param) => Verdict::Poll(Poll { resource: *resource, param, state: state.clone() }),
                 None => Verdict::Flow,
             },
-            Rule::Handler(path, config) => match self.handler(*path) {
+            CompletionRule::Handler(path, config) => match self.handler(*path) {
                 Some(program) => Verdict::Handler(Handler { program, config: config.clone() }),
                 None => Verdict::Flow,
             },
-            Rule::Composite(operator, parts) => {
+            CompletionRule::Composite(operator, parts) => {
                 let parts = parts.iter().map(|part| self.lower(part)).collect();
                 match *operator {
                     "and" => Verdict::Every(parts),
@@ -114,27 +114,29 @@ impl Lowering<'_, '_, '_, '_> {
 
     fn handler(&self, path: Text<'_>) -> Option<Program> {
         let Definition { places, desk, .. } = self.definition;
-        let joined = join(places.agent_dir, path.text)?;
+        let joined = join_path(places.agent_dir, path.text)?;
         let program = read_program(desk, &joined, path.span)?;
         Some(Program { path: path.text.into(), ..program })
     }
 }
 
 /// The keys of a verdict's counters, besides the iteration limit of the run.
-pub(crate) fn verdict_keys(rule: &Rule<'_>, draft: &mut Draft) {
+pub(crate) fn verdict_keys(rule: &CompletionRule<'_>, draft: &mut Draft) {
     let mut places = 0;
     add_keys(rule, &mut places, draft);
 }
 
-fn add_keys(rule: &Rule<'_>, places: &mut u32, draft: &mut Draft) {
+fn add_keys(rule: &CompletionRule<'_>, places: &mut u32, draft: &mut Draft) {
     let turn = LimitTarget::Part(*places);
     *places += 1;
     match rule {
-        Rule::Iterations(max, Some(span)) => {
+        CompletionRule::Iterations(max, Some(span)) => {
             draft.keys.push(LimitKey::new("maxIterations", *span, *max, 1, turn));
         }
-        Rule::Checks(max, span) => draft.keys.push(LimitKey::new("maxChecks", *span, *max, 1, turn)),
-        Rule::Composite(_, parts) => parts.iter().for_each(|part| add_keys(part, places, draft)),
+        CompletionRule::Checks(max, span) => {
+            draft.keys.push(LimitKey::new("maxChecks", *span, *max, 1, turn))
+        }
+        CompletionRule::Composite(_, parts) => parts.iter().for_each(|part| add_keys(part, places, draft)),
         _ => {}
     }
 }
@@ -166,8 +168,8 @@ pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) 
     }
     let Some(span) = settings.span else { return };
     let mut whys = Vec::new();
-    if let Rule::Checks(..) | Rule::Composite(..) = settings.rule {
-        never(&settings.rule, span, draft, &mut whys);
+    if let CompletionRule::Checks(..) | CompletionRule::Composite(..) = settings.rule {
+        explain_unsatisfiable_parts(&settings.rule, span, draft, &mut whys);
     }
     // The other parts of the verdict can still complete runs.
     let hint = match draft.verdict.can_fire_within(draft.limits.iterations_max) {
@@ -180,32 +182,37 @@ pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) 
 }
 
 /// Why parts of a verdict never hold, and where: at the part if its place is known, else at the whole verdict.
-fn never(rule: &Rule<'_>, whole: Span, draft: &Draft, whys: &mut Vec<(Span, String)>) {
+fn explain_unsatisfiable_parts(
+    rule: &CompletionRule<'_>,
+    whole: Span,
+    draft: &Draft,
+    whys: &mut Vec<(Span, String)>,
+) {
     match rule {
-        Rule::Checks(..) if !checks(&draft.verdict) => {
+        CompletionRule::Checks(..) if !has_check_steps(&draft.verdict) => {
             let why =
                 "`count:check` counts answers of verification and closure steps, and there is no such step";
             whys.push((whole, why.to_owned()));
         }
-        Rule::Iterations(max, span) if *max > draft.limits.iterations_max => {
+        CompletionRule::Iterations(max, span) if *max > draft.limits.iterations_max => {
             let limit = draft.limits.iterations_max;
             let why = format!(
                 "`count:iteration` holds after {max} iterations, and the limit of the run is {limit}"
             );
             whys.push((span.unwrap_or(whole), why));
         }
-        Rule::Composite(operator, parts) => {
-            if *operator == "and" && parts.iter().any(|part| matches!(part, Rule::Graph)) {
+        CompletionRule::Composite(operator, parts) => {
+            if *operator == "and" && parts.iter().any(|part| matches!(part, CompletionRule::Graph)) {
                 let why = "`and` waits for `detect:graph`, and at an end of the flow the run is over anyway";
                 whys.push((whole, why.to_owned()));
             }
-            parts.iter().for_each(|part| never(part, whole, draft, whys));
+            parts.iter().for_each(|part| explain_unsatisfiable_parts(part, whole, draft, whys));
         }
         _ => {}
     }
 }
 
 /// Whether the answers of any step count as checks.
-fn checks(verdict: &Verdict) -> bool {
+fn has_check_steps(verdict: &Verdict) -> bool {
     verdict.places().iter().any(|(_, part)| matches!(part, Verdict::Checks { of, .. } if !of.is_empty()))
 }

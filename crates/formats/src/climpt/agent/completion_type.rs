@@ -8,7 +8,7 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use crate::lints;
-use crate::source::files::{join, lies_in};
+use crate::source::files::{join_path, lies_in};
 use crate::values::json::{Fields, Json, Kind, Text};
 
 /// The verdict types of the runner reference.
@@ -37,7 +37,7 @@ pub(crate) struct VerdictSettings<'j> {
     /// The place of the type, if it is written.
     pub(crate) span: Option<Span>,
     /// The completion condition, besides reaching an end.
-    pub(crate) rule: Rule<'j>,
+    pub(crate) rule: CompletionRule<'j>,
     /// The iteration limit.
     pub(crate) iterations_max: u32,
     /// The place of the iteration limit, if it is written.
@@ -52,7 +52,7 @@ pub(crate) struct VerdictSettings<'j> {
 
 /// The completion condition of a run, besides reaching an end, as the agent alone defines it.
 #[derive(Debug, Clone)]
-pub(crate) enum Rule<'j> {
+pub(crate) enum CompletionRule<'j> {
     /// `detect:graph`: only at an end.
     Graph,
     /// A condition that cannot be evaluated; a finding has been reported.
@@ -71,7 +71,7 @@ pub(crate) enum Rule<'j> {
     /// When a program reports completion: its file and its settings.
     Handler(Text<'j>, Value),
     /// `and`, `or` or `first`, with the combined conditions.
-    Composite(&'static str, Vec<Rule<'j>>),
+    Composite(&'static str, Vec<CompletionRule<'j>>),
 }
 
 impl Default for VerdictSettings<'_> {
@@ -79,7 +79,7 @@ impl Default for VerdictSettings<'_> {
         VerdictSettings {
             kind: "count:iteration",
             span: None,
-            rule: Rule::Iterations(COUNT_DEFAULT, None),
+            rule: CompletionRule::Iterations(COUNT_DEFAULT, None),
             iterations_max: COUNT_DEFAULT,
             iterations_span: None,
             written: (false, false),
@@ -93,7 +93,7 @@ impl VerdictSettings<'_> {
     /// The completion of a verdict that failed to parse: nothing follows from it.
     pub(crate) fn unreadable() -> Self {
         VerdictSettings {
-            rule: Rule::Never,
+            rule: CompletionRule::Never,
             iterations_max: SAFETY_DEFAULT,
             written: (true, false),
             ..VerdictSettings::default()
@@ -102,12 +102,12 @@ impl VerdictSettings<'_> {
 
     /// Whether even its type is unknown.
     pub(crate) fn is_unreadable(&self) -> bool {
-        self.kind == VerdictSettings::default().kind && matches!(self.rule, Rule::Never)
+        self.kind == VerdictSettings::default().kind && matches!(self.rule, CompletionRule::Never)
     }
 }
 
 /// The settings outside the verdict that reading it needs.
-struct Around<'a> {
+struct VerdictContext<'a> {
     agent_dir: &'a str,
     /// The fence word of action blocks.
     marker: &'a str,
@@ -148,11 +148,11 @@ fn read_settings<'j>(
     let max = counted.map(|(max, _)| max);
     let iterations_max =
         max.unwrap_or(if kind == "count:iteration" { COUNT_DEFAULT } else { SAFETY_DEFAULT });
-    let around = Around { agent_dir, marker };
+    let around = VerdictContext { agent_dir, marker };
     let mut settings = VerdictSettings {
         kind,
         span: Some(span),
-        rule: Rule::Never,
+        rule: CompletionRule::Never,
         iterations_max,
         iterations_span: counted.map(|(_, span)| span),
         written: (true, max.is_some()),
@@ -173,12 +173,12 @@ fn read_settings<'j>(
         }
         None => {
             settings.rule = match kind {
-                "count:iteration" => Rule::Iterations(iterations_max, None),
-                "detect:graph" => Rule::Graph,
-                "poll:state" => Rule::Poll(Resource::Issue, closed(), span),
-                _ => Rule::Never,
+                "count:iteration" => CompletionRule::Iterations(iterations_max, None),
+                "detect:graph" => CompletionRule::Graph,
+                "poll:state" => CompletionRule::Poll(Resource::Issue, build_closed_state(), span),
+                _ => CompletionRule::Never,
             };
-            for key in required(kind).iter().filter(|_| kind != "count:iteration") {
+            for key in required_keys_of_type(kind).iter().filter(|_| kind != "count:iteration") {
                 let config = verdict.found.name("config");
                 let message = format!("the verdict `{kind}` needs `{config}.{key}`");
                 let finding = Diagnostic::error(lints::MISSING_KEY, span, message);
@@ -190,7 +190,7 @@ fn read_settings<'j>(
 }
 
 /// The keys that the runner reference's table requires for a type.
-fn required(kind: &str) -> &'static [&'static str] {
+fn required_keys_of_type(kind: &str) -> &'static [&'static str] {
     match kind {
         "count:iteration" => &["maxIterations"],
         "count:check" => &["maxChecks"],
@@ -208,46 +208,55 @@ fn read_rule<'j>(
     config: &Fields<'j, '_>,
     written: Value,
     (iterations, counted): (u32, Option<Span>),
-    around: &Around<'_>,
-) -> Rule<'j> {
+    around: &VerdictContext<'_>,
+) -> CompletionRule<'j> {
     let rule = match kind {
-        "count:iteration" => Some(Rule::Iterations(iterations, counted)),
-        "count:check" => config.count("maxChecks", 1).map(|(max, span)| Rule::Checks(max, span)),
-        "detect:keyword" => config.filled("verdictKeyword").map(|keyword| Rule::Keyword(keyword.text)),
+        "count:iteration" => Some(CompletionRule::Iterations(iterations, counted)),
+        "count:check" => config.count("maxChecks", 1).map(|(max, span)| CompletionRule::Checks(max, span)),
+        "detect:keyword" => {
+            config.filled("verdictKeyword").map(|keyword| CompletionRule::Keyword(keyword.text))
+        }
         "detect:structured" => {
             let required = required_fields(config);
             config.filled("signalType").map(|kind| {
-                Rule::Signal(Signal { kind: kind.text.into(), marker: around.marker.into(), required })
+                CompletionRule::Signal(Signal {
+                    kind: kind.text.into(),
+                    marker: around.marker.into(),
+                    required,
+                })
             })
         }
         "poll:state" => read_poll(span, config),
         "detect:graph" => {
-            inside(config.filled("registryPath"), around.agent_dir, config);
+            check_agent_path(config.filled("registryPath"), around.agent_dir, config);
             config.filled("entryStep");
-            Some(Rule::Graph)
+            Some(CompletionRule::Graph)
         }
         "meta:composite" => {
             let operator = config.one_of("operator", &["and", "or", "first"]);
             let conditions = read_conditions(config, around);
-            operator.map(|(operator, _)| Rule::Composite(operator, conditions))
+            operator.map(|(operator, _)| CompletionRule::Composite(operator, conditions))
         }
         "meta:custom" => {
-            let path = inside(config.filled("handlerPath"), around.agent_dir, config);
-            path.map(|path| Rule::Handler(path, written))
+            let path = check_agent_path(config.filled("handlerPath"), around.agent_dir, config);
+            path.map(|path| CompletionRule::Handler(path, written))
         }
         _ => None,
     };
-    for key in required(kind).iter().filter(|key| **key != "maxIterations" && config.entry(key).is_none()) {
+    for key in required_keys_of_type(kind)
+        .iter()
+        .filter(|key| **key != "maxIterations" && config.entry(key).is_none())
+    {
         config.missing(key);
     }
-    rule.unwrap_or(Rule::Never)
+    rule.unwrap_or(CompletionRule::Never)
 }
 
 /// Reads what a signal must contain: field names, or fields with required values.
 fn required_fields(config: &Fields<'_, '_>) -> Vec<Field> {
     let Some(entry) = config.entry("requiredFields") else { return Vec::new() };
     match &entry.value.kind {
-        Kind::Object(entries) => entries.iter().map(field).collect(),
+        Kind::Object(entries) => entries.iter().map(field_of_entry).collect(),
         Kind::List(_) => {
             let names = config.texts("requiredFields").unwrap_or_default();
             names.iter().map(|name| Field { name: name.text.into(), value: None }).collect()
@@ -259,11 +268,11 @@ fn required_fields(config: &Fields<'_, '_>) -> Vec<Field> {
     }
 }
 
-fn field(entry: &crate::values::json::Entry) -> Field {
+fn field_of_entry(entry: &crate::values::json::Entry) -> Field {
     Field { name: entry.key.clone(), value: Some(entry.value.to_value()) }
 }
 
-fn read_poll<'j>(span: Span, config: &Fields<'j, '_>) -> Option<Rule<'j>> {
+fn read_poll<'j>(span: Span, config: &Fields<'j, '_>) -> Option<CompletionRule<'j>> {
     let resource = config.one_of("resourceType", &["github-issue", "github-project", "file", "api"]);
     if resource.is_none() && config.entry("resourceType").is_some() {
         config.entry("targetState");
@@ -275,14 +284,14 @@ fn read_poll<'j>(span: Span, config: &Fields<'j, '_>) -> Option<Rule<'j>> {
             (Resource::File, target.map_or(Some(PollState::Exists), |target| state_of_file(target, config))?)
         }
         "api" => (Resource::Api, state_of_answer(target, PollState::Exists, config)?),
-        "github-project" => (Resource::Project, state_of_answer(target, closed(), config)?),
-        _ => (Resource::Issue, state_of_answer(target, closed(), config)?),
+        "github-project" => (Resource::Project, state_of_answer(target, build_closed_state(), config)?),
+        _ => (Resource::Issue, state_of_answer(target, build_closed_state(), config)?),
     };
-    Some(Rule::Poll(resource, state, span))
+    Some(CompletionRule::Poll(resource, state, span))
 }
 
 /// The state of an issue or a project whose work is done.
-fn closed() -> PollState {
+fn build_closed_state() -> PollState {
     PollState::Equals("closed".into())
 }
 
@@ -295,7 +304,7 @@ fn state_of_answer(target: Option<&Json>, default: PollState, config: &Fields<'_
             config.invalid(target.span, "`targetState` is empty", "name the values that it has to have");
             None
         }
-        Kind::Object(entries) => Some(PollState::Fields(entries.iter().map(field).collect())),
+        Kind::Object(entries) => Some(PollState::Fields(entries.iter().map(field_of_entry).collect())),
         _ => {
             config.wrong_type("targetState", target, "a text or an object");
             None
@@ -340,7 +349,7 @@ fn state_of_file(target: &Json, config: &Fields<'_, '_>) -> Option<PollState> {
     }
 }
 
-fn read_conditions<'j>(config: &Fields<'j, '_>, around: &Around<'_>) -> Vec<Rule<'j>> {
+fn read_conditions<'j>(config: &Fields<'j, '_>, around: &VerdictContext<'_>) -> Vec<CompletionRule<'j>> {
     let conditions: &'j [Json] = config.items("conditions");
     if conditions.is_empty() && config.entry("conditions").is_some() {
         config.invalid(config.opening(), "`conditions` is empty", "name the verdicts that are combined");
@@ -348,8 +357,14 @@ fn read_conditions<'j>(config: &Fields<'j, '_>, around: &Around<'_>) -> Vec<Rule
     conditions.iter().map(|condition| read_condition(condition, config, around)).collect()
 }
 
-fn read_condition<'j>(condition: &'j Json, config: &Fields<'j, '_>, around: &Around<'_>) -> Rule<'j> {
-    let Some(fields) = Fields::of(condition, "a condition", None, config.found) else { return Rule::Never };
+fn read_condition<'j>(
+    condition: &'j Json,
+    config: &Fields<'j, '_>,
+    around: &VerdictContext<'_>,
+) -> CompletionRule<'j> {
+    let Some(fields) = Fields::of(condition, "a condition", None, config.found) else {
+        return CompletionRule::Never;
+    };
     if fields.entry("type").is_none() {
         fields.missing("type");
     }
@@ -374,12 +389,12 @@ fn read_condition<'j>(condition: &'j Json, config: &Fields<'j, '_>, around: &Aro
             finish_config(kind, inner);
             rule
         }
-        (Some(("detect:graph", _)), None) if fields.entry("config").is_none() => Rule::Graph,
+        (Some(("detect:graph", _)), None) if fields.entry("config").is_none() => CompletionRule::Graph,
         (_, None) if fields.entry("config").is_none() => {
             fields.missing("config");
-            Rule::Never
+            CompletionRule::Never
         }
-        _ => Rule::Never,
+        _ => CompletionRule::Never,
     };
     fields.finish();
     rule
@@ -420,9 +435,13 @@ fn finish_config(kind: &str, config: Fields<'_, '_>) {
 }
 
 /// Reads a path that must stay inside the agent's folder.
-fn inside<'j>(path: Option<Text<'j>>, agent_dir: &str, fields: &Fields<'_, '_>) -> Option<Text<'j>> {
+fn check_agent_path<'j>(
+    path: Option<Text<'j>>,
+    agent_dir: &str,
+    fields: &Fields<'_, '_>,
+) -> Option<Text<'j>> {
     let path = path?;
-    if join(agent_dir, path.text).is_some_and(|joined| lies_in(&joined, agent_dir)) {
+    if join_path(agent_dir, path.text).is_some_and(|joined| lies_in(&joined, agent_dir)) {
         return Some(path);
     }
     let message = format!("`{}` leads out of the agent's folder", path.text);

@@ -9,7 +9,7 @@ use super::actions::HandlerFile;
 use super::completion_type::VerdictSettings;
 use super::parameters::read_parameters;
 use super::runner::{WorktreeSettings, read_runner};
-use crate::climpt::prompts::verdict_variables::Told;
+use crate::climpt::prompts::verdict_variables::VerdictVariables;
 use crate::source::findings::Findings;
 use crate::source::loaded::LogRule;
 use crate::values::json::{Fields, Json, Kind, Text};
@@ -48,7 +48,7 @@ pub(crate) struct AgentDefinition<'j> {
     /// The tools every step may use.
     pub(crate) tools: Tools,
     /// The texts that its settings provide to prompts.
-    pub(crate) told: Told,
+    pub(crate) told: VerdictVariables,
     /// The settings of a whole run.
     pub(crate) conduct: Conduct,
     /// Programs that handle action blocks of answers.
@@ -77,7 +77,7 @@ impl Default for AgentDefinition<'_> {
             permission: Permission::Plan,
             permission_span: None,
             tools: Tools::All,
-            told: Told::new(),
+            told: VerdictVariables::new(),
             conduct: Conduct::default(),
             handler_files: Vec::new(),
             logging: None,

@@ -6,7 +6,7 @@ use super::completion_type::VERDICT_TYPES;
 use super::legacy::OLDER_TYPES;
 use crate::climpt::registry::generation::Generation;
 use crate::lints;
-use crate::source::suggest::{find_nearest_name, suggested, suggestion};
+use crate::source::suggest::{add_suggestion, find_nearest_name, format_suggestion};
 use crate::values::json::{Fields, Text};
 
 /// The verdict types and their names in the "complete" generation.
@@ -70,7 +70,7 @@ fn report_unknown(
         fields.push(match find_nearest_name(key, COMPLETION_TYPES) {
             Some(near) => Diagnostic::error(lints::UNKNOWN_NAME, span, message).did_you_mean(near),
             None => Diagnostic::warning(lints::UNKNOWN_NAME, span, message)
-                .hint(suggestion(key, &COMPLETION_TYPES)),
+                .hint(format_suggestion(key, &COMPLETION_TYPES)),
         });
         return;
     }
@@ -84,7 +84,7 @@ fn report_unknown(
     }
     let message = format!("`{key}` in `entryStepMapping` is no verdict type");
     let finding = Diagnostic::error(lints::UNKNOWN_NAME, span, message);
-    fields.push(suggested(finding, key, &VERDICT_TYPES));
+    fields.push(add_suggestion(finding, key, &VERDICT_TYPES));
 }
 
 /// The entry step of a run: the one mapped to its verdict type, else the general one.

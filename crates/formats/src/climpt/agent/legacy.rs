@@ -13,7 +13,7 @@ use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// An agent in the layout of the runner reference.
-pub(crate) struct Modern {
+pub(crate) struct ModernAgent {
     /// The agent.
     pub(crate) json: Arc<Json>,
     /// The place of `completionType` when it selects a check flow.
@@ -67,9 +67,9 @@ const OF_BEHAVIOR: [&str; 6] = [
 ];
 
 /// Converts an agent to the layout of the runner reference. `None` when it mixes the generations, which is reported.
-pub(crate) fn modern(json: Arc<Json>, found: &Findings) -> Option<Modern> {
+pub(crate) fn modernize_agent(json: Arc<Json>, found: &Findings) -> Option<ModernAgent> {
     let Some(older) = OLDER_KEYS.iter().find_map(|key| json.entry(key)) else {
-        return Some(Modern { json, step_flow: None });
+        return Some(ModernAgent { json, step_flow: None });
     };
     if json.entry("runner").is_some() {
         let message = format!("`{}` and `runner` belong to different generations of agents", older.key);
@@ -84,26 +84,26 @@ pub(crate) fn modern(json: Arc<Json>, found: &Findings) -> Option<Modern> {
     let fields = Fields::of(&json, "the agent", None, found)?;
     let mut entries: Vec<Entry> =
         SHARED_KEYS.iter().filter_map(|key| fields.nullable(key)).cloned().collect();
-    let (runner, step_flow) = runner(&fields);
+    let (runner, step_flow) = build_runner_entry(&fields);
     entries.push(runner);
     fields.misplaced(&OF_BEHAVIOR, "behavior");
     fields.finish();
     let json = Arc::new(Json { span: json.span, kind: Kind::Object(entries) });
-    Some(Modern { json, step_flow })
+    Some(ModernAgent { json, step_flow })
 }
 
 /// An object that is not in the file, placed at `span`.
-fn object(key: &str, span: Span, entries: impl IntoIterator<Item = Entry>) -> Entry {
+fn build_object_entry(key: &str, span: Span, entries: impl IntoIterator<Item = Entry>) -> Entry {
     let value = Json { span, kind: Kind::Object(entries.into_iter().collect()) };
     Entry { key: key.into(), key_span: span, value }
 }
 
-fn renamed(entry: &Entry, key: &str) -> Entry {
+fn clone_with_key(entry: &Entry, key: &str) -> Entry {
     Entry { key: key.into(), ..entry.clone() }
 }
 
 /// The equivalent `runner` object.
-fn runner(agent: &Fields<'_, '_>) -> (Entry, Option<Span>) {
+fn build_runner_entry(agent: &Fields<'_, '_>) -> (Entry, Option<Span>) {
     if agent.entry("behavior").is_none() {
         agent.missing("behavior");
     }
@@ -115,22 +115,26 @@ fn runner(agent: &Fields<'_, '_>) -> (Entry, Option<Span>) {
     }
     let moved = |from: &Fields<'_, '_>, key| from.nullable(key).cloned();
     let of = |key| behavior.as_ref().and_then(|behavior| moved(behavior, key));
-    let flow = object("flow", span, of("systemPromptPath").into_iter().chain(moved(agent, "prompts")));
-    let boundaries = object("boundaries", span, of("allowedTools").into_iter().chain(of("permissionMode")));
-    let integrations = moved(agent, "github").map(|github| object("integrations", span, [github]));
-    let execution = moved(agent, "worktree").map(|worktree| object("execution", span, [worktree]));
-    let (verdict, step_flow) = behavior.as_ref().map(verdict).unwrap_or_default();
+    let flow =
+        build_object_entry("flow", span, of("systemPromptPath").into_iter().chain(moved(agent, "prompts")));
+    let boundaries =
+        build_object_entry("boundaries", span, of("allowedTools").into_iter().chain(of("permissionMode")));
+    let integrations =
+        moved(agent, "github").map(|github| build_object_entry("integrations", span, [github]));
+    let execution =
+        moved(agent, "worktree").map(|worktree| build_object_entry("execution", span, [worktree]));
+    let (verdict, step_flow) = behavior.as_ref().map(build_verdict_entry).unwrap_or_default();
     if let Some(behavior) = behavior {
         read_before_close(&behavior);
         behavior.finish();
     }
     let parts = [Some(flow), verdict, Some(boundaries), integrations, execution];
     let apart = [moved(agent, "actions"), moved(agent, "logging")];
-    (object("runner", span, parts.into_iter().chain(apart).flatten()), step_flow)
+    (build_object_entry("runner", span, parts.into_iter().chain(apart).flatten()), step_flow)
 }
 
 /// The verdict that `completionType` and `completionConfig` define, and the place where they select a check flow.
-fn verdict(behavior: &Fields<'_, '_>) -> (Option<Entry>, Option<Span>) {
+fn build_verdict_entry(behavior: &Fields<'_, '_>) -> (Option<Entry>, Option<Span>) {
     let config = behavior.nullable("completionConfig");
     if let (Some(_), None) = (config, behavior.entry("completionType")) {
         behavior.missing("completionType");
@@ -150,7 +154,7 @@ fn verdict(behavior: &Fields<'_, '_>) -> (Option<Entry>, Option<Span>) {
     let config = config.filter(|entry| kind.value.as_text() != Some("count:iteration") || !is_empty(entry));
     let config = config.map(|entry| Entry { key: "config".into(), ..entry.clone() }).map(modern_config);
     let step_flow = (written.text == STEP_FLOW.0).then_some(written.span);
-    (Some(object("verdict", written.span, std::iter::once(kind).chain(config))), step_flow)
+    (Some(build_object_entry("verdict", written.span, std::iter::once(kind).chain(config))), step_flow)
 }
 
 fn is_empty(object: &Entry) -> bool {
@@ -160,7 +164,7 @@ fn is_empty(object: &Entry) -> bool {
 /// A verdict without errors, used when the written one has been reported.
 fn graph_verdict(span: Span) -> Entry {
     let text = Json { span, kind: Kind::Text(STEP_FLOW.1.into()) };
-    object("verdict", span, [Entry { key: "type".into(), key_span: span, value: text }])
+    build_object_entry("verdict", span, [Entry { key: "type".into(), key_span: span, value: text }])
 }
 
 /// The verdict type that a word of either generation names.
@@ -175,7 +179,7 @@ fn modern_config(mut config: Entry) -> Entry {
     let Kind::Object(entries) = &mut config.value.kind else { return config };
     for entry in entries {
         match (&*entry.key, &mut entry.value.kind) {
-            ("completionKeyword", _) => *entry = renamed(entry, "verdictKeyword"),
+            ("completionKeyword", _) => *entry = clone_with_key(entry, "verdictKeyword"),
             ("conditions", Kind::List(conditions)) => conditions.iter_mut().for_each(modern_condition),
             _ => {}
         }

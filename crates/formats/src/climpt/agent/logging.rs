@@ -3,7 +3,7 @@
 use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::lints;
-use crate::source::files::join;
+use crate::source::files::join_path;
 use crate::source::loaded::{LogFormat, LogRule};
 use crate::values::json::{Fields, Kind};
 
@@ -15,7 +15,7 @@ pub(crate) fn read_logging(logging: Fields<'_, '_>) -> LogRule {
     let directory = match logging.filled("directory") {
         None => Some(DIRECTORY.to_owned()),
         Some(written) => {
-            let joined = join("", written.text);
+            let joined = join_path("", written.text);
             if joined.is_none() {
                 let message = format!("`{}` leads out of the project", written.text);
                 logging.push(

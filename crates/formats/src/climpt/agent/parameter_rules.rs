@@ -7,7 +7,7 @@ use crate::values::json::{Fields, Kind, Text};
 
 /// Reads the constraints for values of a type. Constraints that cannot hold for that type are reported.
 pub(crate) fn read_rule(validation: Fields<'_, '_>, kind: Option<&str>) -> ParamRule {
-    let (min, max) = (number(&validation, "min"), number(&validation, "max"));
+    let (min, max) = (read_number(&validation, "min"), read_number(&validation, "max"));
     let pattern = validation.filled("pattern").filter(|pattern| {
         let faulty = ParamRule::check_pattern(pattern.text).err();
         if let Some(why) = &faulty {
@@ -83,7 +83,7 @@ fn check_choices(choices: &[Text<'_>], rest: &ParamRule, numbers: bool, validati
     leaves_some
 }
 
-fn number(fields: &Fields<'_, '_>, key: &'static str) -> Option<Number> {
+fn read_number(fields: &Fields<'_, '_>, key: &'static str) -> Option<Number> {
     let entry = fields.entry(key)?;
     match &entry.value.kind {
         Kind::Number(number) => Some(number.clone()),

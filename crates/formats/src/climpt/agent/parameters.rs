@@ -65,7 +65,7 @@ pub(crate) fn read_parameters(agent: &Fields<'_, '_>) -> Vec<Param> {
     let (mut by_name, mut by_flag) = (HashMap::<String, usize>::new(), HashMap::<Str, usize>::new());
     for entry in agent.names("parameters") {
         let param = read_parameter(entry, agent).unwrap_or_else(|| stand_in(entry));
-        if let Some(twin) = by_name.get(&*spelled(&param.name)).map(|at| &params[*at]) {
+        if let Some(twin) = by_name.get(&*normalize_variable_name(&param.name)).map(|at| &params[*at]) {
             let message = format!("`{}` and `{}` are the same variable", twin.name, param.name);
             agent.push(
                 Diagnostic::error(lints::DUPLICATE_KEY, param.span, message)
@@ -80,7 +80,7 @@ pub(crate) fn read_parameters(agent: &Fields<'_, '_>) -> Vec<Param> {
                     .hint("give one of them another `cli`"),
             );
         }
-        by_name.insert(spelled(&param.name).into_owned(), params.len());
+        by_name.insert(normalize_variable_name(&param.name).into_owned(), params.len());
         if !param.flag.is_empty() {
             by_flag.entry(param.flag.clone()).or_insert(params.len());
         }
@@ -279,19 +279,19 @@ pub(crate) fn set_parameter(name: &str) -> Param {
 
 /// Whether two names mean the same variable: `iterateMax` is `iterate-max`.
 pub fn same_name(a: &str, b: &str) -> bool {
-    a == b || spelled(a) == spelled(b)
+    a == b || normalize_variable_name(a) == normalize_variable_name(b)
 }
 
 /// The normalized spelling of a variable name, as a lookup key: two names are the [`same_name`] exactly when it is
 /// equal.
-pub(crate) fn spelled(name: &str) -> Cow<'_, str> {
+pub(crate) fn normalize_variable_name(name: &str) -> Cow<'_, str> {
     match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        true => kebab(name).into(),
+        true => to_kebab_case(name).into(),
         false => name.into(),
     }
 }
 
-fn kebab(name: &str) -> String {
+fn to_kebab_case(name: &str) -> String {
     let mut kebab = String::with_capacity(name.len() + 4);
     for (at, c) in name.char_indices() {
         if c.is_ascii_uppercase() {

@@ -36,7 +36,7 @@ pub(crate) fn permission_of(fields: &Fields<'_, '_>) -> Option<(Permission, Span
 }
 
 /// The permission of a step: the more restrictive of its own and the agent's. A wider one is reported.
-pub(crate) fn effective(
+pub(crate) fn limit_permission(
     own: Option<(Permission, Span)>,
     at_most: Permission,
     step: &str,
@@ -57,8 +57,8 @@ pub(crate) fn effective(
 }
 
 /// The tools that a list allows. `"*"` allows all, so the other entries are reported.
-pub(crate) fn tools(list: &[Text<'_>], fields: &Fields<'_, '_>) -> Tools {
-    tool_names::check(list, fields);
+pub(crate) fn tools_of_list(list: &[Text<'_>], fields: &Fields<'_, '_>) -> Tools {
+    tool_names::check_tool_names(list, fields);
     if list.iter().any(|tool| tool.text == "*") {
         if let Some(other) = list.iter().find(|tool| tool.text != "*") {
             let message = format!("`{}` in `allowedTools` has no effect: `*` allows every tool", other.text);
@@ -94,7 +94,7 @@ pub(crate) fn check_tools(
     let names: Vec<&str> = writing.iter().map(|tool| tool.text).collect();
     let does = if names.len() == 1 { "does" } else { "do" };
     let message =
-        format!("{} {does} nothing but write, and `permissionMode` is `plan`", suggest::list(&names));
+        format!("{} {does} nothing but write, and `permissionMode` is `plan`", suggest::quote_names(&names));
     fields.push(
         Diagnostic::warning(lints::WEAK_PERMISSION, first.span, message)
             .hint("write `acceptEdits`, or remove what writes"),

@@ -10,7 +10,7 @@ use super::completion_type::{VerdictSettings, marker_of, read_verdict};
 use super::definition::AgentDefinition;
 use super::logging::read_logging;
 use super::model_names::model_of;
-use super::permission_mode::{check_tools, permission_of, tools};
+use super::permission_mode::{check_tools, permission_of, tools_of_list};
 use super::sandbox::read_sandbox;
 use crate::climpt::prompts::verdict_variables::told_by_verdict;
 use crate::source::loaded::FinalizeRule;
@@ -86,7 +86,7 @@ fn read_flow<'j>(flow: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
 fn read_boundaries<'j>(boundaries: Fields<'j, '_>, agent: &mut AgentDefinition<'j>) {
     let allowed = boundaries.texts("allowedTools");
     if let Some(allowed) = &allowed {
-        agent.tools = tools(allowed, &boundaries);
+        agent.tools = tools_of_list(allowed, &boundaries);
     }
     let permission = permission_of(&boundaries);
     if let Some((permission, span)) = permission {

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::kinds::Intent;
 use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
-use crate::climpt::schemas::answer::listed;
+use crate::climpt::schemas::answer::enum_values_of_schema;
 use crate::lints;
-use crate::source::loader::Desk;
-use crate::source::suggest::list;
+use crate::source::loader::SourceLoader;
+use crate::source::suggest::quote_names;
 
 /// The intent of a schema's word: schemas list the words of agents, which may be aliases.
-pub(crate) fn meaning(word: &str) -> Option<Intent> {
+pub(crate) fn intent_of_word(word: &str) -> Option<Intent> {
     Generation::Complete.intent(word).or_else(|| Generation::Complete.aliased(word))
 }
 
@@ -25,18 +25,18 @@ pub(crate) fn check_words(
     gate: &GateDefinition<'_>,
     pointer: &str,
     schema: &Value,
-    desk: &Desk<'_>,
+    desk: &SourceLoader<'_>,
 ) {
     let (id, Some((field, span))) = (step.id, &gate.field) else { return };
-    let Some(words) = listed(schema.pointer(pointer)) else {
+    let Some(words) = enum_values_of_schema(schema.pointer(pointer)) else {
         return check_free(id, (field, *span), schema.pointer(pointer), desk);
     };
     if none_can_be_said(gate, &words) {
         let allowed: Vec<&str> = gate.intents.iter().map(|(intent, _)| intent.as_str()).collect();
         let message = format!(
             "`{id}` allows {}, and its schema lists only {} at `{field}`",
-            list(&allowed),
-            list(&words)
+            quote_names(&allowed),
+            quote_names(&words)
         );
         desk.found.push(
             Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message)
@@ -52,31 +52,31 @@ pub(crate) fn check_words(
             || step.transitions.iter().flatten().any(|transition| transition.intent == intent)
     };
     let useless: Vec<&str> =
-        words.iter().filter(|word| !meaning(word).is_some_and(allows)).map(String::as_str).collect();
+        words.iter().filter(|word| !intent_of_word(word).is_some_and(allows)).map(String::as_str).collect();
     let lost: Vec<&str> = gate
         .intents
         .iter()
         .filter(|(intent, _)| *intent != Intent::Abort)
-        .filter(|(intent, _)| !words.iter().any(|word| meaning(word) == Some(*intent)))
+        .filter(|(intent, _)| !words.iter().any(|word| intent_of_word(word) == Some(*intent)))
         .map(|(intent, _)| intent.as_str())
         .collect();
     let what = format!("the schema of `{id}` lists");
     let (message, hint) = match (useless.is_empty(), lost.is_empty()) {
         (true, true) => return,
         (false, true) => (
-            format!("{what} {} at `{field}`, which its gate does not allow", list(&useless)),
+            format!("{what} {} at `{field}`, which its gate does not allow", quote_names(&useless)),
             "take the words out of the schema, or allow what they stand for",
         ),
         (true, false) => (
-            format!("{what} no word for {} at `{field}`", list(&lost)),
+            format!("{what} no word for {} at `{field}`", quote_names(&lost)),
             "add the intent to the schema's `enum`, or take it out of `allowedIntents`",
         ),
         // Usually one word is misspelled.
         (false, false) => (
             format!(
                 "{what} {} at `{field}`, which its gate does not allow, and no word for {}",
-                list(&useless),
-                list(&lost)
+                quote_names(&useless),
+                quote_names(&lost)
             ),
             "`allowedIntents` and the schema's `enum` have to agree",
         ),
@@ -88,12 +88,12 @@ pub(crate) fn check_words(
 fn none_can_be_said(gate: &GateDefinition<'_>, words: &[String]) -> bool {
     let mut leads_on =
         gate.intents.iter().map(|(intent, _)| *intent).filter(|intent| *intent != Intent::Abort);
-    let can_be_said = |intent: Intent| words.iter().any(|word| meaning(word) == Some(intent));
+    let can_be_said = |intent: Intent| words.iter().any(|word| intent_of_word(word) == Some(intent));
     gate.fallback.is_none() && leads_on.clone().next().is_some() && !leads_on.any(can_be_said)
 }
 
 /// Reports a schema without a list of words: the agent does not learn which words exist.
-fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>, desk: &Desk<'_>) {
+fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>, desk: &SourceLoader<'_>) {
     let Some(place) = place else { return };
     let can_be_text = place.get("type").is_none_or(|kind| match kind {
         Value::Array(kinds) => kinds.iter().any(|kind| kind == "string"),
@@ -118,10 +118,10 @@ fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>
 /// Adds the intents of a place's words to its list: an answer is validated after its word has been replaced by the
 /// intent.
 pub(crate) fn say_intents(schema: &mut Value, pointer: &str) {
-    let Some(words) = listed(schema.pointer(pointer)) else { return };
+    let Some(words) = enum_values_of_schema(schema.pointer(pointer)) else { return };
     let Some(Value::Object(place)) = schema.pointer_mut(pointer) else { return };
     let mut all = words.clone();
-    for intent in words.iter().filter_map(|word| meaning(word)) {
+    for intent in words.iter().filter_map(|word| intent_of_word(word)) {
         if !all.iter().any(|known| known == intent.as_str()) {
             all.push(intent.as_str().to_owned());
         }
@@ -138,7 +138,7 @@ pub(crate) fn bind_step_id(
     step: &StepDefinition<'_>,
     reference: &SchemaReference<'_>,
     schema: &mut Value,
-    desk: &Desk<'_>,
+    desk: &SourceLoader<'_>,
 ) {
     let id = step.id;
     let span = reference.schema.span;
@@ -150,7 +150,7 @@ pub(crate) fn bind_step_id(
     let Some(place) = schema.pointer_mut("/properties/stepId") else {
         return warn(format!("the schema of `{id}` has no `stepId`"));
     };
-    let Some(steps) = listed(Some(place)) else {
+    let Some(steps) = enum_values_of_schema(Some(place)) else {
         return warn(format!("the schema of `{id}` takes any text as `stepId`"));
     };
     if steps.len() > 1

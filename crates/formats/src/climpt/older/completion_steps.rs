@@ -7,14 +7,14 @@ use crate::climpt::registry::kinds::{Intent, StepKind};
 use crate::climpt::registry::step_definition::{
     GateDefinition, INTENT_FIELD, StepDefinition, read_gate, read_schema_reference,
 };
-use crate::climpt::registry::transition::{Rule, Transition, read_transitions};
+use crate::climpt::registry::transition::{Transition, TransitionTarget, read_transitions};
 use crate::climpt::validation::definition::{ValidationStep, check_id, read_conditions, read_on_failure};
 use crate::lints;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Text};
 
 /// An entry of `completionSteps`.
-pub(crate) struct Completion<'j> {
+pub(crate) struct CompletionStep<'j> {
     /// The step, used when `steps` does not define it.
     pub(crate) step: StepDefinition<'j>,
     /// The validators to pass before it completes the run, if any.
@@ -26,7 +26,7 @@ pub(crate) fn read_completion<'j>(
     entry: &'j Entry,
     also_in_steps: bool,
     found: &Findings,
-) -> Option<Completion<'j>> {
+) -> Option<CompletionStep<'j>> {
     let id: &'j str = &entry.key;
     let what = format!("`completionSteps.{id}`");
     let fields = Fields::of(&entry.value, &what, Some(id), found)?;
@@ -100,7 +100,7 @@ pub(crate) fn read_completion<'j>(
         attempts_span,
         misread,
     });
-    Some(Completion { step, validation })
+    Some(CompletionStep { step, validation })
 }
 
 /// Reports settings without effect in an entry whose step `steps` defines: only its conditions and the paths of its
@@ -152,5 +152,5 @@ fn plain_gate<'j>(span: Span) -> GateDefinition<'j> {
 }
 
 fn plain_end<'j>(span: Span) -> Vec<Transition<'j>> {
-    vec![Transition { intent: Intent::Complete, span, rule: Rule::End(span) }]
+    vec![Transition { intent: Intent::Complete, span, rule: TransitionTarget::End(span) }]
 }

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use crate::templates::{FrontMatter, Quoted};
+use crate::templates::{FrontMatter, QuotedRanges};
 
 /// The body of a prompt file.
 pub(crate) struct Prose<'t> {
@@ -11,7 +11,7 @@ pub(crate) struct Prose<'t> {
     /// Its byte offset in the file.
     pub(crate) at: usize,
     /// The quoted ranges, computed once and only when a finding may need them.
-    quoted: OnceCell<Quoted>,
+    quoted: OnceCell<QuotedRanges>,
 }
 
 impl<'t> Prose<'t> {
@@ -23,7 +23,7 @@ impl<'t> Prose<'t> {
     /// Whether braces at a byte offset of the file belong to another notation: after a `$`, as in files of code hosts,
     /// and in quotations.
     pub(crate) fn is_foreign(&self, at: usize) -> bool {
-        self.follows(at, '$') || self.quoted.get_or_init(|| Quoted::of(self.body)).has(at - self.at)
+        self.follows(at, '$') || self.quoted.get_or_init(|| QuotedRanges::of(self.body)).has(at - self.at)
     }
 
     /// Whether the byte is directly preceded by a sign.
@@ -35,13 +35,13 @@ impl<'t> Prose<'t> {
 #[cfg(test)]
 mod tests {
     use super::Prose;
-    use crate::templates::{READ, split};
+    use crate::templates::{READ, split_front_matter};
 
     /// Each prompt is scanned for quotations at most once, and only on demand.
     #[test]
     fn a_large_prompt_is_read_once() {
         let text = format!("---\nname: x\n---\n{}", "Say {a} and `{a}`.\n".repeat(20_000));
-        let prose = Prose::of(&split(&text));
+        let prose = Prose::of(&split_front_matter(&text));
         assert_eq!(READ.get(), 0);
         let asked: Vec<usize> = text.match_indices("{a}").map(|(at, _)| at).collect();
         let foreign = asked.iter().filter(|at| prose.is_foreign(**at)).count();

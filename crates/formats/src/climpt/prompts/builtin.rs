@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use cuegate_flow::{diagnostics::Span, model::Source};
 
 use super::files::PromptFile;
-use super::variables::{Meaning, Scope, Variables};
+use super::variables::{Meaning, PromptScope, Variables};
 use crate::climpt::registry::step_definition::StepDefinition;
-use crate::source::loader::Desk;
+use crate::source::loader::SourceLoader;
 use crate::source::suggest::find_nearest_name;
 
 /// The system prompt of agents without an `agent.json`.
@@ -64,18 +64,18 @@ prompts! {
 }
 
 /// The keys of all built-in prompts.
-pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
+pub(crate) fn list_prompt_keys() -> impl Iterator<Item = &'static str> {
     PROMPTS.iter().map(|(key, _)| *key)
 }
 
 /// The key that was probably meant: the one of the tables with the most words in common, in any order, else the one
 /// with the smallest edit distance.
-pub(crate) fn meant(key: &str) -> Option<&'static str> {
+pub(crate) fn guess_prompt_key(key: &str) -> Option<&'static str> {
     let key = key.replace('.', "_");
     let words: Vec<&str> = key.split('_').take(WORDS_MAX).collect();
     let shared =
         |known: &str| words.iter().filter(|word| find_nearest_name(word, known.split('_')).is_some()).count();
-    let known = || keys().filter(|known| *known != OF_EXAMPLES);
+    let known = || list_prompt_keys().filter(|known| *known != OF_EXAMPLES);
     let by_words = known().filter(|known| shared(known) > 1);
     let most = by_words.min_by_key(|known| (Reverse(shared(known)), known.split('_').count()));
     most.or_else(|| find_nearest_name(&key, known()))
@@ -88,11 +88,11 @@ pub(crate) fn built_in(
     used_at: Span,
     step: Option<&StepDefinition<'_>>,
     variables: &Variables<'_>,
-    desk: &Desk<'_>,
+    desk: &SourceLoader<'_>,
 ) -> Option<PromptFile> {
     let (key, text) = PROMPTS.iter().find(|(known, _)| *known == key)?;
     let takes_task = step.and_then(|step| step.uses_stdin).is_some_and(|(uses, _)| uses);
-    let mut text = given(text, |name| has_value(name, variables));
+    let mut text = drop_valueless_lines(text, |name| has_value(name, variables));
     let mut path = format!("built-in/{key}.md");
     if takes_task {
         text.push_str("\nThe task, as it was given:\n\n{input_text}\n");
@@ -103,7 +103,7 @@ pub(crate) fn built_in(
 }
 
 /// A text without the lines whose variable has no value.
-fn given(text: &str, has_value: impl Fn(&str) -> bool) -> String {
+fn drop_valueless_lines(text: &str, has_value: impl Fn(&str) -> bool) -> String {
     let mut kept = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let condition = line.strip_prefix(WHERE_GIVEN).and_then(|rest| rest.split_once(' '));
@@ -118,7 +118,7 @@ fn given(text: &str, has_value: impl Fn(&str) -> bool) -> String {
 
 /// Whether every run has a value for a variable: an optional one would prevent the run from starting.
 fn has_value(name: &str, variables: &Variables<'_>) -> bool {
-    match variables.meaning(name, Scope::System) {
+    match variables.meaning(name, PromptScope::System) {
         Meaning::Value(Source::Param(name)) => variables
             .params
             .iter()
@@ -130,7 +130,7 @@ fn has_value(name: &str, variables: &Variables<'_>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{OF_EXAMPLES, PROMPTS, given, meant};
+    use super::{OF_EXAMPLES, PROMPTS, drop_valueless_lines, guess_prompt_key};
 
     #[test]
     fn every_prompt_says_how_to_answer_and_is_another() {
@@ -153,13 +153,13 @@ mod tests {
             ("sytem", Some("system")),
             ("another", None),
         ] {
-            assert_eq!(meant(key), expected, "{key}");
+            assert_eq!(guess_prompt_key(key), expected, "{key}");
         }
     }
 
     #[test]
     fn lines_without_a_value_are_left_out() {
         let text = "one\n?a {uv-a} is there\n?b {uv-b} is there\nwhy?\n";
-        assert_eq!(given(text, |name| name == "a"), "one\n{uv-a} is there\nwhy?\n");
+        assert_eq!(drop_valueless_lines(text, |name| name == "a"), "one\n{uv-a} is there\nwhy?\n");
     }
 }

@@ -8,45 +8,45 @@ use cuegate_flow::{
     model::Template,
 };
 
-use crate::climpt::prompts::placeholders::Body;
-use crate::climpt::prompts::unresolved_placeholders::Stays;
+use crate::climpt::prompts::placeholders::PromptBody;
+use crate::climpt::prompts::unresolved_placeholders::UnresolvedPlaceholders;
 
 use super::body::Prose;
 use super::files::{PromptFile, PromptFiles};
-use super::front_matter::{Matters, User, check_matter};
+use super::front_matter::{FrontMatterClashes, PromptUser, check_matter};
 use super::reads::ReadPlaces;
-use super::undeclared_variables::Outside;
-use super::unused::Reads;
-use super::variables::{Scope, Variables};
-use crate::climpt::agent::parameters::spelled;
+use super::undeclared_variables::UndefinedVariables;
+use super::unused::VariableReads;
+use super::variables::{PromptScope, Variables};
+use crate::climpt::agent::parameters::normalize_variable_name;
 use crate::climpt::registry::index::StepIndex;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::lints;
-use crate::source::loader::Desk;
-use crate::source::shared::Shared;
-use crate::source::suggest::list;
-use crate::templates::{FrontMatter, nodes, split};
+use crate::source::loader::SourceLoader;
+use crate::source::shared::SharedCell;
+use crate::source::suggest::quote_names;
+use crate::templates::{FrontMatter, parse_failure_prompt, split_front_matter};
 
 /// Compiles the prompts of one registry.
-pub(crate) struct Compiler<'c, 'f, 'j> {
-    pub(crate) desk: &'c Desk<'f>,
+pub(crate) struct PromptCompiler<'c, 'f, 'j> {
+    pub(crate) desk: &'c SourceLoader<'f>,
     pub(crate) files: &'c PromptFiles<'j>,
     pub(crate) variables: &'c Variables<'c>,
     pub(crate) steps: &'c [StepDefinition<'j>],
     /// The steps by their names.
     pub(crate) index: StepIndex<'j>,
     /// Files seen so far: findings about a file as a whole are reported once, however many steps use it.
-    seen: Shared<HashSet<String>>,
+    seen: SharedCell<HashSet<String>>,
     /// Whether some parameters could not be read.
     pub(crate) params_misread: bool,
     /// The variables that prompts have read so far.
-    pub(crate) reads: Reads,
+    pub(crate) reads: VariableReads,
     /// Undefined variables in prompts other than the steps' own.
-    pub(crate) outside: Outside,
+    pub(crate) outside: UndefinedVariables,
     /// Front matter values that the registry does not confirm.
-    pub(crate) matters: Matters,
+    pub(crate) matters: FrontMatterClashes,
     /// Places where prompts of steps read variables that may be missing.
-    pub(crate) places: Shared<ReadPlaces>,
+    pub(crate) places: SharedCell<ReadPlaces>,
 }
 
 /// A compiled prompt.
@@ -75,28 +75,29 @@ pub(crate) struct Prompt {
 }
 
 impl Prompt {
-    /// The variables that it reads, as [`spelled`], for repeated lookup.
+    /// The variables that it reads, as [`normalize_variable_name`], for repeated lookup.
     pub(crate) fn read(&self) -> HashSet<Cow<'_, str>> {
-        self.used.iter().map(|used| spelled(used)).collect()
+        self.used.iter().map(|used| normalize_variable_name(used)).collect()
     }
 }
 
 /// The maximum number of sections one prompt may include: sections that include each other twice grow exponentially.
 pub(crate) const SECTIONS_MAX: usize = 64;
 
-impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
+impl<'c, 'f, 'j> PromptCompiler<'c, 'f, 'j> {
     /// Creates a compiler.
     pub(crate) fn new(
-        desk: &'c Desk<'f>,
+        desk: &'c SourceLoader<'f>,
         files: &'c PromptFiles<'j>,
         variables: &'c Variables<'c>,
         steps: &'c [StepDefinition<'j>],
         params_misread: bool,
     ) -> Self {
-        let (reads, matters, outside) = (Reads::default(), Matters::default(), Outside::default());
+        let (reads, matters, outside) =
+            (VariableReads::default(), FrontMatterClashes::default(), UndefinedVariables::default());
         let index = StepIndex::new(steps);
-        let (seen, places) = (Shared::default(), Shared::default());
-        Compiler {
+        let (seen, places) = (SharedCell::default(), SharedCell::default());
+        PromptCompiler {
             desk,
             files,
             variables,
@@ -112,16 +113,16 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
     }
 
     /// Compiles a prompt.
-    pub(crate) fn compile(&self, file: &PromptFile, scope: Scope<'_>, user: User<'_>) -> Prompt {
+    pub(crate) fn compile(&self, file: &PromptFile, scope: PromptScope<'_>, user: PromptUser<'_>) -> Prompt {
         let mut prompt = Prompt::default();
-        let matter = split(&file.text);
+        let matter = split_front_matter(&file.text);
         let first = self.seen.lock().insert(file.path.clone());
         if first {
             check_matter(file, &matter, &self.desk.found);
             self.check_empty(file, &matter, user);
         }
         prompt.listed = matter.names("uvVariables");
-        let mut body = Body {
+        let mut body = PromptBody {
             compiler: self,
             prompt: &mut prompt,
             scope,
@@ -133,11 +134,11 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
             file: file.file,
             including: Vec::new(),
             included: 0,
-            stays: Stays::default(),
+            stays: UnresolvedPlaceholders::default(),
         };
         let (mut pieces, prose) = (Vec::new(), Prose::of(&matter));
         if user.is_remedy() {
-            let (nodes, faults) = nodes(matter.body);
+            let (nodes, faults) = parse_failure_prompt(matter.body);
             for fault in faults {
                 self.reads.unreadable();
                 body.prompt.malformed = true;
@@ -166,7 +167,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
     }
 
     /// Reports a file without a prompt.
-    fn check_empty(&self, file: &PromptFile, matter: &FrontMatter<'_>, user: User<'_>) {
+    fn check_empty(&self, file: &PromptFile, matter: &FrontMatter<'_>, user: PromptUser<'_>) {
         if !matter.body.trim().is_empty() {
             return;
         }
@@ -208,7 +209,7 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
             at,
             format!(
                 "{} in `{}` {} no value",
-                list(&met),
+                quote_names(&met),
                 file.path,
                 if met.len() == 1 { "has" } else { "have" }
             ),
@@ -218,6 +219,10 @@ impl<'c, 'f, 'j> Compiler<'c, 'f, 'j> {
         let start = matter.at("customVariables");
         let span =
             Span { file: file.file, start: start as u32, end: (start + "customVariables".len()) as u32 };
-        report(&unmet, span, format!("`{}` does not use its custom variables {}", file.path, list(&unmet)));
+        report(
+            &unmet,
+            span,
+            format!("`{}` does not use its custom variables {}", file.path, quote_names(&unmet)),
+        );
     }
 }

@@ -7,13 +7,13 @@ use cuegate_flow::{
 
 use super::path_template::PathTemplates;
 use crate::climpt::agent::definition::AgentDefinition;
-use crate::climpt::agent_paths::Places;
+use crate::climpt::agent_paths::AgentFolder;
 use crate::climpt::registry::definition::RegistryDefinition;
 use crate::lints;
-use crate::source::files::join;
-use crate::source::loader::{Desk, Page};
-use crate::source::shared::Shared;
-use crate::source::suggest::list;
+use crate::source::files::join_path;
+use crate::source::loader::{LoadedFile, SourceLoader};
+use crate::source::shared::SharedCell;
+use crate::source::suggest::quote_names;
 use crate::values::json::Text;
 
 /// The default first part of all paths.
@@ -26,9 +26,9 @@ pub(crate) struct PromptFiles<'p> {
     /// The base that the registry names, and how many of the bases belong to it.
     own: Option<(Text<'p>, usize)>,
     /// Whether a prompt was found below it, and whether one was found below another.
-    found: Shared<(bool, bool)>,
+    found: SharedCell<(bool, bool)>,
     /// A finding for each prompt that no file was found for.
-    missing: Shared<Vec<Diagnostic>>,
+    missing: SharedCell<Vec<Diagnostic>>,
     c1: &'p str,
     templates: PathTemplates<'p>,
 }
@@ -75,8 +75,8 @@ impl<'p> PromptFiles<'p> {
     pub(crate) fn new(
         registry: &RegistryDefinition<'p>,
         agent: &AgentDefinition<'_>,
-        places: &Places<'_>,
-        desk: &Desk<'_>,
+        places: &AgentFolder<'_>,
+        desk: &SourceLoader<'_>,
     ) -> PromptFiles<'p> {
         let mut bases = Vec::new();
         let mut own = None;
@@ -94,8 +94,8 @@ impl<'p> PromptFiles<'p> {
         PromptFiles {
             bases,
             own,
-            found: Shared::default(),
-            missing: Shared::default(),
+            found: SharedCell::default(),
+            missing: SharedCell::default(),
             c1: registry.c1.map_or(USUAL_C1, |c1| c1.text),
             templates: PathTemplates::read(registry, &desk.found),
         }
@@ -107,12 +107,12 @@ impl<'p> PromptFiles<'p> {
     }
 
     /// Finds the first of several prompts.
-    pub(crate) fn find(&self, keys: &[PromptKey<'_>], span: Span, desk: &Desk<'_>) -> Search {
+    pub(crate) fn find(&self, keys: &[PromptKey<'_>], span: Span, desk: &SourceLoader<'_>) -> Search {
         let mut tried = Vec::new();
         for (by, key) in keys.iter().enumerate() {
             let relative = self.templates.fill(self.c1, key);
             for (at, base) in self.bases.iter().enumerate() {
-                let Some(path) = join(base, &relative) else {
+                let Some(path) = join_path(base, &relative) else {
                     desk.found.push(
                         Diagnostic::error(
                             lints::ESCAPES_ROOT,
@@ -124,15 +124,15 @@ impl<'p> PromptFiles<'p> {
                     return Search::Faulty;
                 };
                 match desk.page(&path) {
-                    Page::Text { file, text } => {
+                    LoadedFile::Text { file, text } => {
                         let (own, other) = self.found.get();
                         let is_own = self.own.is_some_and(|(_, count)| at < count);
                         *self.found.lock() = (own || is_own, other || !is_own);
                         return Search::Found(PromptFile { path, file, text, by });
                     }
-                    Page::Missing if tried.contains(&path) => {}
-                    Page::Missing => tried.push(path),
-                    Page::Faulty => return Search::Faulty,
+                    LoadedFile::Missing if tried.contains(&path) => {}
+                    LoadedFile::Missing => tried.push(path),
+                    LoadedFile::Faulty => return Search::Faulty,
                 }
             }
         }
@@ -150,7 +150,7 @@ impl<'p> PromptFiles<'p> {
         &self,
         registry: &RegistryDefinition<'_>,
         agent: &AgentDefinition<'_>,
-        desk: &Desk<'_>,
+        desk: &SourceLoader<'_>,
     ) {
         let missing = std::mem::take(&mut *self.missing.lock());
         if self.found.get() != (false, false) || missing.len() < 2 {
@@ -163,7 +163,7 @@ impl<'p> PromptFiles<'p> {
         let message = format!(
             "none of the {} prompt files exist under {}",
             missing.len(),
-            list(&self.bases.iter().map(|base| format!("{base}/{}", self.c1)).collect::<Vec<_>>())
+            quote_names(&self.bases.iter().map(|base| format!("{base}/{}", self.c1)).collect::<Vec<_>>())
         );
         let hint = format!(
             "correct `c1`, `userPromptsBase` or `pathTemplate`, or write the files; the first: {}",
@@ -173,7 +173,7 @@ impl<'p> PromptFiles<'p> {
     }
 
     /// Reports a base of the registry without prompts, if other bases have some.
-    pub(crate) fn report_unused(&self, desk: &Desk<'_>) {
+    pub(crate) fn report_unused(&self, desk: &SourceLoader<'_>) {
         if let (Some((base, _)), (false, true)) = (self.own, self.found.get()) {
             let message = format!("no prompt was found below `{}`", base.text);
             desk.found.push(

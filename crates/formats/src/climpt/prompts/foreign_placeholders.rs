@@ -1,6 +1,6 @@
 //! Detects placeholders in the syntax of other formats, which stay text.
 
-use super::variables::{Meaning, Scope, Variables};
+use super::variables::{Meaning, PromptScope, Variables};
 use crate::source::suggest::find_nearest_name;
 use crate::templates::is_name;
 
@@ -9,10 +9,10 @@ const OF_PIECES: [(&str, &str); 2] =
     [("previous_response", "uv-previous_summary"), ("movement_iteration", "uv-iteration")];
 
 /// The intended placeholder of a word in braces that stays text, blanks included; `None` for ordinary text.
-pub(crate) fn meant(
+pub(crate) fn guess_placeholder(
     inner: &str,
     variables: &Variables<'_>,
-    scope: Scope<'_>,
+    scope: PromptScope<'_>,
     sections: impl Fn(&str) -> Option<String>,
 ) -> Option<String> {
     let known = |name: &str| variables.meaning(name, scope) != Meaning::Unknown;
@@ -28,19 +28,21 @@ pub(crate) fn meant(
     if known(inner) {
         return Some(format!("uv-{inner}"));
     }
-    if let Some(name) = behind(word, "section", &['.', ':', '-', '_', '/']) {
+    if let Some(name) = strip_name_prefix(word, "section", &['.', ':', '-', '_', '/']) {
         return sections(name);
     }
-    if let Some(name) = behind(word, "uv", &['-', '_', '.']) {
+    if let Some(name) = strip_name_prefix(word, "uv", &['-', '_', '.']) {
         return Some(format!("uv-{name}"));
     }
     // Other words may begin the same way: with another sign, or none, the name must exist.
-    let name = behind(word, "uv", &[':']).or_else(|| inner.strip_prefix("uv")).filter(|name| known(name))?;
+    let name = strip_name_prefix(word, "uv", &[':'])
+        .or_else(|| inner.strip_prefix("uv"))
+        .filter(|name| known(name))?;
     Some(format!("uv-{name}"))
 }
 
 /// The name after a prefix in any case and one of several signs, if it matches.
-fn behind<'w>(word: &'w str, prefix: &str, signs: &[char]) -> Option<&'w str> {
+fn strip_name_prefix<'w>(word: &'w str, prefix: &str, signs: &[char]) -> Option<&'w str> {
     let (head, rest) = word.split_at_checked(prefix.len())?;
     let name = rest.strip_prefix(signs)?.trim_start();
     (head.eq_ignore_ascii_case(prefix) && is_name(name)).then_some(name)
@@ -60,7 +62,7 @@ pub(crate) fn in_braces(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The starts of placeholders in a text that contains none, each up to its brace, or to the end of its word.
-pub(crate) fn malformed(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn find_malformed_placeholders(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let begins = ["{uv-", "{input_text", "{section."].into_iter();
     begins.flat_map(|begins| text.match_indices(begins)).map(|(at, begins)| {
         let rest = &text[at + begins.len()..];

@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::compile::Prompt;
 use super::files::{PromptFile, PromptKey};
-use crate::climpt::agent::parameters::spelled;
+use crate::climpt::agent::parameters::normalize_variable_name;
 use crate::climpt::registry::index::StepIndex;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::climpt::validation::definition::{FailurePattern, ValidatorDefinition};
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::shared::Shared;
-use crate::source::suggest::list;
+use crate::source::shared::SharedCell;
+use crate::source::suggest::quote_names;
 use crate::templates::FrontMatter;
 
 /// Known keys of front matter. Others have no effect.
@@ -39,7 +39,7 @@ pub(crate) const KEYS: [&str; 15] = [
 
 /// The user of a prompt file.
 #[derive(Clone, Copy)]
-pub(crate) enum User<'u> {
+pub(crate) enum PromptUser<'u> {
     /// A step, for its prompt.
     Step {
         /// The step.
@@ -72,20 +72,20 @@ pub(crate) enum User<'u> {
     System,
 }
 
-impl<'u> User<'u> {
+impl<'u> PromptUser<'u> {
     /// The step that findings name.
     pub(crate) fn step(&self) -> Option<&'u str> {
         match self {
-            User::Step { step, .. } => Some(step.id),
-            User::Remedy { closure, .. } => Some(closure.id),
-            User::Reference { step, .. } => Some(step),
-            User::System => None,
+            PromptUser::Step { step, .. } => Some(step.id),
+            PromptUser::Remedy { closure, .. } => Some(closure.id),
+            PromptUser::Reference { step, .. } => Some(step),
+            PromptUser::System => None,
         }
     }
 
     /// Whether a name is a value of the failing validator.
     pub(crate) fn yields(&self, name: &str) -> bool {
-        let User::Remedy { pattern, validator, .. } = self else { return false };
+        let PromptUser::Remedy { pattern, validator, .. } = self else { return false };
         pattern
             .params
             .iter()
@@ -95,25 +95,25 @@ impl<'u> User<'u> {
 
     /// Whether it is a failure prompt.
     pub(crate) fn is_remedy(&self) -> bool {
-        matches!(self, User::Remedy { .. })
+        matches!(self, PromptUser::Remedy { .. })
     }
 }
 
 /// Front matter values that the registry does not confirm. A file may serve several steps and can match only one of
 /// them, so findings are reported after all uses are known.
 #[derive(Debug, Default)]
-pub(crate) struct Matters {
+pub(crate) struct FrontMatterClashes {
     /// By path and value: `None` when some use matches it.
-    clashes: Shared<BTreeMap<(String, String), Option<Diagnostic>>>,
+    clashes: SharedCell<BTreeMap<(String, String), Option<Diagnostic>>>,
 }
 
-impl Matters {
+impl FrontMatterClashes {
     /// Compares the front matter of a file with one use.
     pub(crate) fn compare(
         &self,
         file: &PromptFile,
         matter: &FrontMatter<'_>,
-        user: User<'_>,
+        user: PromptUser<'_>,
         c1: &str,
         prompt: &Prompt,
         steps: &StepIndex<'_>,
@@ -122,25 +122,31 @@ impl Matters {
         for key in ["stepId", "stepKind", "c1", "c2", "c3", "edition", "adaptation", "usesStdin"] {
             let written = map.get(key).filter(|value| !value.is_null()).map(text_of);
             let Some(written) = written.filter(|written| !written.is_empty()) else { continue };
-            let Some(said) = says(key, user, c1, prompt, steps, &written) else { continue };
+            let Some(said) = registry_values_of_key(key, user, c1, prompt, steps, &written) else { continue };
             let agrees = said.iter().any(|said| *said == written);
             self.note(file, key, agrees, || {
                 let message = match (key, user) {
-                    ("stepId", User::System) => {
+                    ("stepId", PromptUser::System) => {
                         format!("the front matter belongs to `{written}`, but the file is the system prompt")
                     }
                     ("stepId", _) => {
-                        format!("the front matter belongs to `{written}`, but the prompt to {}", list(&said))
+                        format!(
+                            "the front matter belongs to `{written}`, but the prompt to {}",
+                            quote_names(&said)
+                        )
                     }
                     ("usesStdin", _) => stdin_message(user, &written, prompt),
                     _ if said.is_empty() => {
                         format!("the front matter says `{key}` `{written}`, the registry none")
                     }
                     _ => {
-                        format!("the front matter says `{key}` `{written}`, the registry {}", list(&said))
+                        format!(
+                            "the front matter says `{key}` `{written}`, the registry {}",
+                            quote_names(&said)
+                        )
                     }
                 };
-                clash(file, matter, key, message, user)
+                build_mismatch_finding(file, matter, key, message, user)
             });
         }
         self.compare_params(file, matter, user, prompt);
@@ -158,12 +164,19 @@ impl Matters {
         }
     }
 
-    fn compare_params(&self, file: &PromptFile, matter: &FrontMatter<'_>, user: User<'_>, prompt: &Prompt) {
+    fn compare_params(
+        &self,
+        file: &PromptFile,
+        matter: &FrontMatter<'_>,
+        user: PromptUser<'_>,
+        prompt: &Prompt,
+    ) {
         let listed = matter.names("params");
-        let User::Remedy { pattern, .. } = user else {
+        let PromptUser::Remedy { pattern, .. } = user else {
             self.note(file, "params", listed.is_empty(), || {
                 let message = format!("`params` in the front matter of `{}` have no effect", file.path);
-                let finding = Diagnostic::warning(lints::UNUSED_KEY, place(file, matter, "params"), message);
+                let finding =
+                    Diagnostic::warning(lints::UNUSED_KEY, span_of_key(file, matter, "params"), message);
                 of_user(finding, user).hint("only failure prompts take them; remove them")
             });
             return;
@@ -180,7 +193,7 @@ impl Matters {
                         pattern.name
                     ),
                 };
-                clash(file, matter, "params", message, user)
+                build_mismatch_finding(file, matter, "params", message, user)
             });
         }
     }
@@ -191,21 +204,29 @@ impl Matters {
         &self,
         file: &PromptFile,
         matter: &FrontMatter<'_>,
-        user: User<'_>,
+        user: PromptUser<'_>,
         prompt: &Prompt,
     ) {
-        if matches!(user, User::Step { step, .. } if step.variables.is_some()) {
+        if matches!(user, PromptUser::Step { step, .. } if step.variables.is_some()) {
             return;
         }
         let read = prompt.read();
         for name in matter.names("uvVariables") {
-            self.note(file, &format!("uvVariables {name}"), read.contains(&spelled(&name)), || {
-                let message = format!("the front matter lists `{name}`, which the prompt does not read");
-                let finding =
-                    Diagnostic::warning(lints::UNUSED_VARIABLE, place(file, matter, "uvVariables"), message);
-                of_user(finding, user)
-                    .hint(format!("write `{{uv-{name}}}` in the prompt, or remove it from the list"))
-            });
+            self.note(
+                file,
+                &format!("uvVariables {name}"),
+                read.contains(&normalize_variable_name(&name)),
+                || {
+                    let message = format!("the front matter lists `{name}`, which the prompt does not read");
+                    let finding = Diagnostic::warning(
+                        lints::UNUSED_VARIABLE,
+                        span_of_key(file, matter, "uvVariables"),
+                        message,
+                    );
+                    of_user(finding, user)
+                        .hint(format!("write `{{uv-{name}}}` in the prompt, or remove it from the list"))
+                },
+            );
         }
     }
 
@@ -218,22 +239,22 @@ impl Matters {
 }
 
 /// The registry's value for the front matter value `written`; `None` when it has no comparable value.
-fn says<'u>(
+fn registry_values_of_key<'u>(
     key: &str,
-    user: User<'u>,
+    user: PromptUser<'u>,
     c1: &'u str,
     prompt: &Prompt,
     steps: &StepIndex<'_>,
     written: &str,
 ) -> Option<Vec<&'u str>> {
     let place = match user {
-        User::Step { key, .. } | User::Remedy { key, .. } => Some(key),
-        User::System | User::Reference { .. } => None,
+        PromptUser::Step { key, .. } | PromptUser::Remedy { key, .. } => Some(key),
+        PromptUser::System | PromptUser::Reference { .. } => None,
     };
     Some(match (key, user) {
-        ("stepId", User::Reference { step, .. }) => vec![step],
-        ("usesStdin", User::Reference { .. }) => vec![flag(prompt.reads_task)],
-        (_, User::Reference { said, .. }) => {
+        ("stepId", PromptUser::Reference { step, .. }) => vec![step],
+        ("usesStdin", PromptUser::Reference { .. }) => vec![text_of_flag(prompt.reads_task)],
+        (_, PromptUser::Reference { said, .. }) => {
             let parts: Vec<&str> =
                 said.iter().filter(|(part, _)| *part == key).map(|(_, value)| *value).collect();
             // A file located by its path has no parts.
@@ -242,25 +263,25 @@ fn says<'u>(
             }
             parts
         }
-        ("stepId", User::Step { step, .. }) => vec![step.id],
+        ("stepId", PromptUser::Step { step, .. }) => vec![step.id],
         // Failure prompts are not steps and have other names, but not the name of another step.
         ("stepId", _) if !steps.has(written) => return None,
-        ("stepId", User::Remedy { closure, origins, .. }) => {
+        ("stepId", PromptUser::Remedy { closure, origins, .. }) => {
             let mut ids = vec![closure.id];
             ids.extend(origins.iter().map(|origin| origin.id).filter(|id| *id != closure.id));
             ids
         }
-        ("stepId", User::System) => Vec::new(),
-        ("stepKind", User::Step { step, .. }) if step.section => vec!["section"],
-        ("stepKind", User::Step { step, .. }) => vec![step.kind?.as_str()],
-        ("stepKind", User::Remedy { closure, origins, .. }) => {
+        ("stepId", PromptUser::System) => Vec::new(),
+        ("stepKind", PromptUser::Step { step, .. }) if step.section => vec!["section"],
+        ("stepKind", PromptUser::Step { step, .. }) => vec![step.kind?.as_str()],
+        ("stepKind", PromptUser::Remedy { closure, origins, .. }) => {
             let kinds = std::iter::once(&closure).chain(origins).filter_map(|step| step.kind);
             kinds.map(|kind| kind.as_str()).collect()
         }
-        ("usesStdin", User::Step { step, .. }) => {
-            vec![flag(step.uses_stdin.map_or(prompt.reads_task, |(uses, _)| uses))]
+        ("usesStdin", PromptUser::Step { step, .. }) => {
+            vec![text_of_flag(step.uses_stdin.map_or(prompt.reads_task, |(uses, _)| uses))]
         }
-        ("usesStdin", _) => vec![flag(prompt.reads_task)],
+        ("usesStdin", _) => vec![text_of_flag(prompt.reads_task)],
         ("c1", _) => vec![place.map(|_| c1)?],
         ("c2", _) => vec![place?.c2],
         ("c3", _) => vec![place?.c3],
@@ -270,10 +291,10 @@ fn says<'u>(
     })
 }
 
-fn stdin_message(user: User<'_>, written: &str, prompt: &Prompt) -> String {
+fn stdin_message(user: PromptUser<'_>, written: &str, prompt: &Prompt) -> String {
     match user {
-        User::Step { step, .. } if step.uses_stdin.is_some() => {
-            let said = flag(step.uses_stdin.is_some_and(|(uses, _)| uses));
+        PromptUser::Step { step, .. } if step.uses_stdin.is_some() => {
+            let said = text_of_flag(step.uses_stdin.is_some_and(|(uses, _)| uses));
             format!("the front matter says `usesStdin` `{written}`, `{}` says `{said}`", step.id)
         }
         _ if prompt.reads_task => {
@@ -283,24 +304,24 @@ fn stdin_message(user: User<'_>, written: &str, prompt: &Prompt) -> String {
     }
 }
 
-fn flag(value: bool) -> &'static str {
+fn text_of_flag(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
-fn clash(
+fn build_mismatch_finding(
     file: &PromptFile,
     matter: &FrontMatter<'_>,
     key: &str,
     message: String,
-    user: User<'_>,
+    user: PromptUser<'_>,
 ) -> Diagnostic {
-    let finding = Diagnostic::warning(lints::FRONT_MATTER_MISMATCH, place(file, matter, key), message)
+    let finding = Diagnostic::warning(lints::FRONT_MATTER_MISMATCH, span_of_key(file, matter, key), message)
         .hint("correct the front matter, or the registry, which decides");
     of_user(finding, user)
 }
 
 /// Names the step that uses the file.
-fn of_user(finding: Diagnostic, user: User<'_>) -> Diagnostic {
+fn of_user(finding: Diagnostic, user: PromptUser<'_>) -> Diagnostic {
     match user.step() {
         Some(step) => finding.step(step),
         None => finding,
@@ -308,7 +329,7 @@ fn of_user(finding: Diagnostic, user: User<'_>) -> Diagnostic {
 }
 
 /// The place of a front matter key.
-fn place(file: &PromptFile, matter: &FrontMatter<'_>, key: &str) -> Span {
+fn span_of_key(file: &PromptFile, matter: &FrontMatter<'_>, key: &str) -> Span {
     let at = matter.at(key);
     Span { file: file.file, start: at as u32, end: (at + key.len()) as u32 }
 }
@@ -331,7 +352,7 @@ pub(crate) fn check_matter(file: &PromptFile, matter: &FrontMatter<'_>, found: &
     for key in map.keys().filter(|key| !KEYS.contains(&key.as_str())) {
         let message = format!("`{key}` in the front matter of `{}` has no effect", file.path);
         found.push(
-            Diagnostic::warning(lints::UNUSED_KEY, place(file, matter, key), message).hint("remove it"),
+            Diagnostic::warning(lints::UNUSED_KEY, span_of_key(file, matter, key), message).hint("remove it"),
         );
     }
     for key in ["uvVariables", "customVariables", "params"] {
@@ -343,7 +364,7 @@ pub(crate) fn check_matter(file: &PromptFile, matter: &FrontMatter<'_>, found: &
         if !good {
             let message = format!("`{key}` in the front matter of `{}` must be a list of texts", file.path);
             found.push(
-                Diagnostic::error(lints::WRONG_TYPE, place(file, matter, key), message)
+                Diagnostic::error(lints::WRONG_TYPE, span_of_key(file, matter, key), message)
                     .hint("write one name a line, each after `- `"),
             );
         }

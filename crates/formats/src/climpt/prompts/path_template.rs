@@ -8,7 +8,7 @@ use super::files::PromptKey;
 use crate::climpt::registry::definition::RegistryDefinition;
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::list;
+use crate::source::suggest::quote_names;
 use crate::values::json::Text;
 
 /// The default template of prompts with an adaptation.
@@ -31,7 +31,7 @@ impl<'p> PathTemplates<'p> {
     /// Reads them; one that cannot be used counts as not written, which a finding says.
     pub(crate) fn read(registry: &RegistryDefinition<'p>, found: &Findings) -> PathTemplates<'p> {
         let of = |written: Option<Text<'p>>, default, adapted| match written {
-            Some(written) if usable(written, found) => {
+            Some(written) if has_known_placeholders(written, found) => {
                 check_parts(written, adapted, registry, found);
                 written.text
             }
@@ -71,7 +71,7 @@ impl<'p> PathTemplates<'p> {
 }
 
 /// Whether every placeholder of a template is known.
-fn usable(written: Text<'_>, found: &Findings) -> bool {
+fn has_known_placeholders(written: Text<'_>, found: &Findings) -> bool {
     let pieces: Vec<&str> = written.text.split('{').skip(1).collect();
     let open = pieces.iter().any(|piece| !piece.contains('}'));
     let unknown: Vec<&str> = pieces
@@ -81,7 +81,7 @@ fn usable(written: Text<'_>, found: &Findings) -> bool {
         .collect();
     let message = match (open, unknown.is_empty()) {
         (true, _) => "a `{` in a path template is never closed".to_owned(),
-        (false, false) => format!("a path template has no {}", list(&unknown)),
+        (false, false) => format!("a path template has no {}", quote_names(&unknown)),
         (false, true) => return true,
     };
     found.push(
@@ -98,13 +98,15 @@ fn check_parts(written: Text<'_>, adapted: bool, registry: &RegistryDefinition<'
     let report = |message: String, hint: &str| {
         found.push(Diagnostic::warning(lints::UNUSED_KEY, written.span, message).hint(hint));
     };
-    for (part, values) in values(registry, adapted) {
+    for (part, values) in collect_part_values(registry, adapted) {
         // A single adaptation is lost as well: it distinguishes this prompt from others.
         let least = if part == "adaptation" { 1 } else { 2 };
         if values.len() >= least && !has(part) {
             let values: Vec<&str> = values.into_iter().collect();
-            let message =
-                format!("`{key}` has no `{{{part}}}`, so that writing {} has no effect", list(&values));
+            let message = format!(
+                "`{key}` has no `{{{part}}}`, so that writing {} has no effect",
+                quote_names(&values)
+            );
             report(message, &format!("add `{{{part}}}`, or write the same `{part}` everywhere"));
         }
     }
@@ -115,7 +117,10 @@ fn check_parts(written: Text<'_>, adapted: bool, registry: &RegistryDefinition<'
 }
 
 /// The values of each part, for prompts with or without an adaptation.
-fn values<'j>(registry: &RegistryDefinition<'j>, adapted: bool) -> [(&'static str, BTreeSet<&'j str>); 4] {
+fn collect_part_values<'j>(
+    registry: &RegistryDefinition<'j>,
+    adapted: bool,
+) -> [(&'static str, BTreeSet<&'j str>); 4] {
     let (mut c2, mut c3, mut editions, mut adaptations) =
         <(BTreeSet<_>, BTreeSet<_>, BTreeSet<_>, BTreeSet<_>)>::default();
     for step in registry.steps.iter().filter(|step| step.adaptation.is_some() == adapted) {

@@ -9,25 +9,27 @@ use cuegate_flow::{
 };
 
 use super::body::Prose;
-use super::compile::{Compiler, Prompt, SECTIONS_MAX};
+use super::compile::{Prompt, PromptCompiler, SECTIONS_MAX};
 use super::files::Search;
 use super::foreign_placeholders;
-use super::front_matter::User;
+use super::front_matter::PromptUser;
 use super::step_prompt::keys_of;
 use super::undeclared_variables;
-use super::unresolved_placeholders::Stays;
-use super::variables::{Meaning, Scope};
+use super::unresolved_placeholders::UnresolvedPlaceholders;
+use super::variables::{Meaning, PromptScope};
 use crate::climpt::validation::lowering::validators_of;
 use crate::lints;
 use crate::source::suggest::find_nearest_name;
-use crate::templates::{Hole, Node, Part, nodes, parts, split};
+use crate::templates::{
+    FailureNode, Hole, PromptPart, parse_failure_prompt, parse_prompt_parts, split_front_matter,
+};
 
 /// The body of a prompt during compilation.
-pub(crate) struct Body<'b, 'c, 'f, 'j> {
-    pub(crate) compiler: &'b Compiler<'c, 'f, 'j>,
+pub(crate) struct PromptBody<'b, 'c, 'f, 'j> {
+    pub(crate) compiler: &'b PromptCompiler<'c, 'f, 'j>,
     pub(crate) prompt: &'b mut Prompt,
-    pub(crate) scope: Scope<'b>,
-    pub(crate) user: User<'b>,
+    pub(crate) scope: PromptScope<'b>,
+    pub(crate) user: PromptUser<'b>,
     pub(crate) step: Option<&'b str>,
     /// Custom variables that the front matter of this file declares.
     pub(crate) custom: Vec<String>,
@@ -40,10 +42,10 @@ pub(crate) struct Body<'b, 'c, 'f, 'j> {
     pub(crate) including: Vec<&'j str>,
     pub(crate) included: usize,
     /// Unresolved placeholders, which stay text.
-    pub(crate) stays: Stays,
+    pub(crate) stays: UnresolvedPlaceholders,
 }
 
-impl<'j> Body<'_, '_, '_, 'j> {
+impl<'j> PromptBody<'_, '_, '_, 'j> {
     pub(crate) fn push(&self, finding: Diagnostic) {
         self.compiler.desk.found.push(match self.step {
             Some(step) => finding.step(step),
@@ -55,23 +57,23 @@ impl<'j> Body<'_, '_, '_, 'j> {
         Span { file: self.file, start: at as u32, end: (at + length) as u32 }
     }
 
-    pub(crate) fn nodes(&mut self, prose: &Prose<'_>, nodes: &[Node<'_>], pieces: &mut Vec<Piece>) {
+    pub(crate) fn nodes(&mut self, prose: &Prose<'_>, nodes: &[FailureNode<'_>], pieces: &mut Vec<Piece>) {
         for node in nodes {
             match node {
-                Node::Text { text, at } => self.text(prose, text, prose.at + at, pieces),
-                Node::Value { name, at } => {
+                FailureNode::Text { text, at } => self.text(prose, text, prose.at + at, pieces),
+                FailureNode::Value { name, at } => {
                     self.reads_failure_value(name, prose.at + at);
                     pieces.push(Piece::Failure((*name).into()));
                 }
-                Node::Item { field, .. } => pieces.push(Piece::Item(field.map(Into::into))),
-                Node::If { name, at, then, otherwise } => {
+                FailureNode::Item { field, .. } => pieces.push(Piece::Item(field.map(Into::into))),
+                FailureNode::If { name, at, then, otherwise } => {
                     self.reads_failure_value(name, prose.at + at);
                     let (mut shown, mut hidden) = (Vec::new(), Vec::new());
                     self.nodes(prose, then, &mut shown);
                     self.nodes(prose, otherwise, &mut hidden);
                     pieces.push(Piece::If { name: (*name).into(), then: shown, otherwise: hidden });
                 }
-                Node::Each { name, at, body } => {
+                FailureNode::Each { name, at, body } => {
                     self.reads_failure_value(name, prose.at + at);
                     let mut inner = Vec::new();
                     self.nodes(prose, body, &mut inner);
@@ -84,10 +86,14 @@ impl<'j> Body<'_, '_, '_, 'j> {
     /// Reports the first place where an ordinary prompt uses the syntax of failure prompts, which stays text.
     pub(crate) fn literal_blocks(&self, prose: &Prose<'_>) {
         let foreign = |at: usize| prose.is_foreign(prose.at + at);
-        let found = nodes(prose.body).0.into_iter().find_map(|node| match node {
-            Node::Value { name, at } if !foreign(at) => Some((format!("{{{{{name}}}}}"), name, at)),
-            Node::Each { name, at, .. } if !foreign(at) => Some((format!("{{{{#each {name}}}}}"), name, at)),
-            Node::If { name, at, .. } if !foreign(at) => Some((format!("{{{{#if {name}}}}}"), name, at)),
+        let found = parse_failure_prompt(prose.body).0.into_iter().find_map(|node| match node {
+            FailureNode::Value { name, at } if !foreign(at) => Some((format!("{{{{{name}}}}}"), name, at)),
+            FailureNode::Each { name, at, .. } if !foreign(at) => {
+                Some((format!("{{{{#each {name}}}}}"), name, at))
+            }
+            FailureNode::If { name, at, .. } if !foreign(at) => {
+                Some((format!("{{{{#if {name}}}}}"), name, at))
+            }
             _ => None,
         });
         if let Some((written, name, at)) = found {
@@ -110,18 +116,18 @@ impl<'j> Body<'_, '_, '_, 'j> {
 
     pub(crate) fn text(&mut self, prose: &Prose<'_>, text: &str, text_at: usize, pieces: &mut Vec<Piece>) {
         let mut passed = 0;
-        for part in parts(text) {
+        for part in parse_prompt_parts(text) {
             let part_at = passed;
             passed += match part {
-                Part::Text(text) => text.len(),
-                Part::Hole { written, .. } => written.len(),
+                PromptPart::Text(text) => text.len(),
+                PromptPart::Hole { written, .. } => written.len(),
             };
             match part {
-                Part::Text(plain) => {
+                PromptPart::Text(plain) => {
                     self.lookalikes(plain, text_at + part_at, prose);
                     pieces.push(Piece::Text(plain.into()));
                 }
-                Part::Hole { hole, written, at } => {
+                PromptPart::Hole { hole, written, at } => {
                     let span = self.span(text_at + at, written.len());
                     match hole {
                         Hole::Variable(name) => self.variable(name, written, span, pieces),
@@ -161,7 +167,9 @@ impl<'j> Body<'_, '_, '_, 'j> {
                 told.insert(at);
             }
         }
-        for (at, written) in foreign_placeholders::malformed(text).filter(|(at, _)| !told.contains(at)) {
+        for (at, written) in
+            foreign_placeholders::find_malformed_placeholders(text).filter(|(at, _)| !told.contains(at))
+        {
             let span = self.span(text_at + at, written.len());
             self.malformed(written, prose, span);
         }
@@ -218,7 +226,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
 
     /// The intended placeholder of a word in braces, if any.
     fn meant(&self, word: &str) -> Option<String> {
-        foreign_placeholders::meant(word, self.compiler.variables, self.scope, |name| {
+        foreign_placeholders::guess_placeholder(word, self.compiler.variables, self.scope, |name| {
             self.section_meant(name)
         })
     }
@@ -251,8 +259,8 @@ impl<'j> Body<'_, '_, '_, 'j> {
             body: vec![Piece::Text(heading.into()), value(Fact::PreviousSummary)],
         };
         match word {
-            "previous_summary" if !matches!(self.scope, Scope::System) => Some(vec![summary("")]),
-            "summary_section" if !matches!(self.scope, Scope::System) => {
+            "previous_summary" if !matches!(self.scope, PromptScope::System) => Some(vec![summary("")]),
+            "summary_section" if !matches!(self.scope, PromptScope::System) => {
                 Some(vec![summary("## Previous Iteration Summary\n\n")])
             }
             "remaining_text" => {
@@ -289,7 +297,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
             }
             // For a step, the check of the whole flow reports it, because only that knows whether the step is
             // reachable.
-            Meaning::Unknown if matches!(self.scope, Scope::Step(_)) => {
+            Meaning::Unknown if matches!(self.scope, PromptScope::Step(_)) => {
                 Piece::Value(Source::Param(name.into()))
             }
             // The intended variable also counts as read, so that it is not reported as unused.
@@ -318,9 +326,9 @@ impl<'j> Body<'_, '_, '_, 'j> {
     /// Records a place where a step reads a variable that the check of the whole flow may find missing.
     fn remember(&self, meaning: &Meaning, name: &str, span: Span) {
         let step = match (self.step, self.scope) {
-            (Some(step), Scope::Step(_)) => Str::from(step),
+            (Some(step), PromptScope::Step(_)) => Str::from(step),
             // A failure prompt belongs to the step that ran the validator.
-            (Some(step), Scope::Remedy(_)) => validators_of(step).into(),
+            (Some(step), PromptScope::Remedy(_)) => validators_of(step).into(),
             _ => return,
         };
         let source = match meaning {
@@ -336,11 +344,11 @@ impl<'j> Body<'_, '_, '_, 'j> {
 
     fn unknown_variable(&self, name: &str, span: Span) {
         let place = match self.scope {
-            Scope::System => "the system prompt",
-            Scope::Step(_) | Scope::Remedy(_) => "the failure prompt",
+            PromptScope::System => "the system prompt",
+            PromptScope::Step(_) | PromptScope::Remedy(_) => "the failure prompt",
         };
         let known = self.compiler.variables.names(self.scope);
-        let finding = undeclared_variables::finding(place, name, span, &known);
+        let finding = undeclared_variables::build_undefined_finding(place, name, span, &known);
         let finding = match self.step {
             Some(step) => finding.step(step),
             None => finding,
@@ -381,7 +389,7 @@ impl<'j> Body<'_, '_, '_, 'j> {
         else {
             return;
         };
-        let matter = split(&file.text);
+        let matter = split_front_matter(&file.text);
         let custom = matter.names("customVariables");
         self.included += 1;
         self.including.push(section.id);

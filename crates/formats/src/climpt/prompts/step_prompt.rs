@@ -8,17 +8,17 @@ use cuegate_flow::{
     model::{IssueClosure, Piece, Template},
 };
 
-use super::builtin::{built_in, keys, meant};
-use super::compile::{Compiler, Prompt};
+use super::builtin::{built_in, guess_prompt_key, list_prompt_keys};
+use super::compile::{Prompt, PromptCompiler};
 use super::files::{PromptFile, PromptKey, Search};
-use super::front_matter::User;
-use super::variables::Scope;
-use crate::climpt::agent::parameters::spelled;
+use super::front_matter::PromptUser;
+use super::variables::PromptScope;
+use crate::climpt::agent::parameters::normalize_variable_name;
 use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::kinds::StepKind;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::lints;
-use crate::source::suggest::{find_nearest_name, list};
+use crate::source::suggest::{find_nearest_name, quote_names};
 use crate::templates::is_name;
 use crate::values::json::Text;
 
@@ -36,9 +36,9 @@ pub(crate) fn keys_of<'s>(step: &StepDefinition<'s>, action: Option<IssueClosure
 /// The template of a step's prompt; empty when the prompt is missing, which is reported.
 pub(crate) fn step_prompt(
     step: &StepDefinition<'_>,
-    scope: Scope<'_>,
+    scope: PromptScope<'_>,
     action: Option<IssueClosure>,
-    compiler: &Compiler<'_, '_, '_>,
+    compiler: &PromptCompiler<'_, '_, '_>,
 ) -> Template {
     let keys = keys_of(step, action);
     if keys.is_empty() {
@@ -49,13 +49,13 @@ pub(crate) fn step_prompt(
         Search::Found(file) => {
             check_adaptation(step, keys[file.by].adaptation, compiler);
             check_fallback(step, compiler);
-            let prompt = compiler.compile(&file, scope, User::Step { step, key: keys[file.by] });
+            let prompt = compiler.compile(&file, scope, PromptUser::Step { step, key: keys[file.by] });
             // An empty prompt has been reported.
             if !is_blank(&prompt.template) {
                 check_variables(step, &prompt, Span::start_of(file.file), compiler);
                 check_task(step, &prompt, compiler);
             }
-            if let Scope::Step(inputs) = scope {
+            if let PromptScope::Step(inputs) = scope {
                 compiler.reads.inputs(step.id, inputs.all, &prompt);
             }
             prompt.template
@@ -66,7 +66,7 @@ pub(crate) fn step_prompt(
                     built_in(key.text, key.span, Some(step), compiler.variables, compiler.desk)
             {
                 report_fallback(step, key, &tried, compiler);
-                return compiled(step, &file, keys[0], scope, compiler);
+                return compile_built_in(step, &file, keys[0], scope, compiler);
             }
             compiler.reads.unreadable();
             report_missing(step, &tried, compiler);
@@ -90,7 +90,7 @@ fn report_fallback(
     step: &StepDefinition<'_>,
     key: Text<'_>,
     tried: &[String],
-    compiler: &Compiler<'_, '_, '_>,
+    compiler: &PromptCompiler<'_, '_, '_>,
 ) {
     if step.generation == Generation::Complete {
         let (id, key_text) = (step.id, key.text);
@@ -98,31 +98,31 @@ fn report_fallback(
         compiler.desk.found.push(
             Diagnostic::warning(lints::MISSING_PROMPT, key.span, message)
                 .step(id)
-                .hint(format!("write {}", list(tried))),
+                .hint(format!("write {}", quote_names(tried))),
         );
     }
 }
 
 /// The template of a built-in prompt. What it reads is known, so that `uvVariables` need not list it; what they list all
 /// the same has to stand in it.
-fn compiled(
+fn compile_built_in(
     step: &StepDefinition<'_>,
     file: &PromptFile,
     key: PromptKey<'_>,
-    scope: Scope<'_>,
-    compiler: &Compiler<'_, '_, '_>,
+    scope: PromptScope<'_>,
+    compiler: &PromptCompiler<'_, '_, '_>,
 ) -> Template {
-    let prompt = compiler.compile(file, scope, User::Step { step, key });
+    let prompt = compiler.compile(file, scope, PromptUser::Step { step, key });
     report_unread(step, &prompt, compiler);
     check_task(step, &prompt, compiler);
-    if let Scope::Step(inputs) = scope {
+    if let PromptScope::Step(inputs) = scope {
         compiler.reads.inputs(step.id, inputs.all, &prompt);
     }
     prompt.template
 }
 
 /// Reports an adaptation of the step without effect, because the closure action's adaptation takes precedence.
-fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &Compiler<'_, '_, '_>) {
+fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &PromptCompiler<'_, '_, '_>) {
     let own = step.adaptation.filter(|own| Some(own.text) != found);
     if let (Some(own), Some(found)) = (own, found) {
         let message = format!("`{}` has no effect: the closure action's prompt `{found}` is there", own.text);
@@ -135,8 +135,9 @@ fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &C
 }
 
 /// Reports a key of no built-in prompt beside a prompt file: nothing would stand in for the file.
-fn check_fallback(step: &StepDefinition<'_>, compiler: &Compiler<'_, '_, '_>) {
-    let unknown = step.fallback_key.filter(|key| !step.section && !keys().any(|known| known == key.text));
+fn check_fallback(step: &StepDefinition<'_>, compiler: &PromptCompiler<'_, '_, '_>) {
+    let unknown =
+        step.fallback_key.filter(|key| !step.section && !list_prompt_keys().any(|known| known == key.text));
     if let Some(key) = unknown {
         compiler.desk.found.push(
             Diagnostic::warning(
@@ -151,15 +152,15 @@ fn check_fallback(step: &StepDefinition<'_>, compiler: &Compiler<'_, '_, '_>) {
 }
 
 fn fallback_hint(key: &str, otherwise: &str) -> String {
-    match meant(key) {
+    match guess_prompt_key(key) {
         Some(near) => format!("did you mean `{near}`?"),
         None => otherwise.to_owned(),
     }
 }
 
 /// Says that a prompt is missing; where that is said.
-fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compiler<'_, '_, '_>) {
-    let tried = list(tried);
+fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &PromptCompiler<'_, '_, '_>) {
+    let tried = quote_names(tried);
     let finding = match step.fallback_key {
         Some(key) if !step.section => {
             Diagnostic::error(
@@ -184,20 +185,32 @@ fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Compil
 }
 
 /// Compares the variables that a step declares with those that its prompt reads.
-fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, compiler: &Compiler<'_, '_, '_>) {
+fn check_variables(
+    step: &StepDefinition<'_>,
+    prompt: &Prompt,
+    start: Span,
+    compiler: &PromptCompiler<'_, '_, '_>,
+) {
     let Some(declared) = &step.variables else { return };
     let found = &compiler.desk.found;
-    let names: HashSet<Cow<'_, str>> = declared.iter().map(|known| spelled(known.text)).collect();
-    let declares = |name: &str| names.contains(&spelled(name));
+    let names: HashSet<Cow<'_, str>> =
+        declared.iter().map(|known| normalize_variable_name(known.text)).collect();
+    let declares = |name: &str| names.contains(&normalize_variable_name(name));
     // An undefined variable is reported already; it is not reported as undeclared, too.
     let unknown: HashSet<&String> = prompt.unknown.iter().collect();
     let is_given = |name: &String| !unknown.contains(name);
     let read = prompt.from_outside.iter().filter(|(name, _)| is_given(name) && !declares(name));
     let listed = prompt.listed.iter().filter(|name| !declares(name));
     // An unused declared variable beside a similar undeclared one is a typo, reported where the prompt reads it.
-    let undeclared: BTreeSet<Cow<'_, str>> =
-        read.clone().map(|(name, _)| name).chain(listed.clone()).map(|name| spelled(name)).collect();
-    if let ([name], [only]) = (unread(declared, &[prompt]).as_slice(), &*Vec::from_iter(&undeclared)) {
+    let undeclared: BTreeSet<Cow<'_, str>> = read
+        .clone()
+        .map(|(name, _)| name)
+        .chain(listed.clone())
+        .map(|name| normalize_variable_name(name))
+        .collect();
+    if let ([name], [only]) =
+        (find_unread_variables(declared, &[prompt]).as_slice(), &*Vec::from_iter(&undeclared))
+    {
         let message = format!(
             "`uvVariables` list `{}`, which the prompt of `{}` does not read, and not its `{only}`",
             name.text, step.id
@@ -219,7 +232,12 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
         );
     }
     // Variables that the prompt reads are reported at the prompt.
-    let is_read = |name: &str| prompt.from_outside.iter().any(|(read, _)| spelled(read) == spelled(name));
+    let is_read = |name: &str| {
+        prompt
+            .from_outside
+            .iter()
+            .any(|(read, _)| normalize_variable_name(read) == normalize_variable_name(name))
+    };
     for name in listed.filter(|name| !is_read(name)) {
         let message = format!("the front matter lists `{name}`, which `uvVariables` of `{}` do not", step.id);
         found.push(
@@ -235,17 +253,17 @@ fn check_variables(step: &StepDefinition<'_>, prompt: &Prompt, start: Span, comp
 pub(crate) const MANY: usize = 3;
 
 /// Reports variables that a step declares and its prompt does not read.
-fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
+fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &PromptCompiler<'_, '_, '_>) {
     let found = &compiler.desk.found;
     let declared = step.variables.as_deref().unwrap_or_default();
     let is_slip =
         |name: &&Text<'_>| find_nearest_name(name.text, prompt.used.iter().map(String::as_str)).is_some();
     let (mut slips, others): (Vec<&Text<'_>>, Vec<&Text<'_>>) =
-        unread(declared, &[prompt]).into_iter().partition(is_slip);
+        find_unread_variables(declared, &[prompt]).into_iter().partition(is_slip);
     // Many unused variables have one cause: it is another prompt, or it was rewritten.
     if others.len() >= MANY {
         let names: Vec<&str> = others.iter().map(|name| name.text).collect();
-        let (names, id) = (list(&names), step.id);
+        let (names, id) = (quote_names(&names), step.id);
         let message = format!("`uvVariables` list {names}, which the prompt of `{id}` does not read");
         let finding = Diagnostic::warning(lints::UNUSED_VARIABLE, others[0].span, message).step(id);
         found.push(
@@ -279,18 +297,21 @@ pub(crate) fn unread_hint(name: &str, prompts: &[&Prompt], called: &str) -> Stri
 }
 
 /// The listed variables that none of the prompts reads.
-pub(crate) fn unread<'t, 'j>(declared: &'t [Text<'j>], prompts: &[&Prompt]) -> Vec<&'t Text<'j>> {
+pub(crate) fn find_unread_variables<'t, 'j>(
+    declared: &'t [Text<'j>],
+    prompts: &[&Prompt],
+) -> Vec<&'t Text<'j>> {
     // A similar undefined variable may be a misspelling of this one.
     let unknown = prompts.iter().flat_map(|prompt| &prompt.unknown);
     let is_meant = |name: &str| unknown.clone().any(|unknown| find_nearest_name(unknown, [name]).is_some());
     let read: HashSet<Cow<'_, str>> = prompts.iter().flat_map(|prompt| prompt.read()).collect();
-    let unread = declared.iter().filter(|name| !read.contains(&spelled(name.text)));
+    let unread = declared.iter().filter(|name| !read.contains(&normalize_variable_name(name.text)));
     unread.filter(|name| !is_meant(name.text)).collect()
 }
 
 /// Compares the step's declared use of the task with its prompt. (In a section the declaration has no effect, which is
 /// reported where it is read.)
-fn check_task(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &Compiler<'_, '_, '_>) {
+fn check_task(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &PromptCompiler<'_, '_, '_>) {
     let (Some((uses, span)), false) = (step.uses_stdin, step.section) else { return };
     let found = &compiler.desk.found;
     if uses && !prompt.reads_task {

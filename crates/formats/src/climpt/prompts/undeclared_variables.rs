@@ -9,23 +9,23 @@ use cuegate_flow::{
     model::{Act, Draft, Source},
 };
 
-use super::unused::Reads;
+use super::unused::VariableReads;
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::shared::Shared;
-use crate::source::suggest::{find_nearest_name, list};
+use crate::source::shared::SharedCell;
+use crate::source::suggest::{find_nearest_name, quote_names};
 
 /// The undefined variables, by name.
 #[derive(Debug, Default)]
-pub(crate) struct Outside {
-    unknown: Shared<BTreeMap<String, Vec<(Diagnostic, &'static str)>>>,
+pub(crate) struct UndefinedVariables {
+    unknown: SharedCell<BTreeMap<String, Vec<(Diagnostic, &'static str)>>>,
 }
 
 /// The maximum number of steps that a finding names.
 const NAMED_MAX: usize = 4;
 
 /// Reports an undefined variable in a prompt; `known` lists the variables that it can read.
-pub(crate) fn finding(prompt: &str, name: &str, span: Span, known: &[&str]) -> Diagnostic {
+pub(crate) fn build_undefined_finding(prompt: &str, name: &str, span: Span, known: &[&str]) -> Diagnostic {
     let hint = match find_nearest_name(name, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
@@ -34,14 +34,14 @@ pub(crate) fn finding(prompt: &str, name: &str, span: Span, known: &[&str]) -> D
     Diagnostic::error(lints::UNKNOWN_VARIABLE, span, message).hint(hint)
 }
 
-impl Outside {
+impl UndefinedVariables {
     /// A prompt reads an undefined variable, which is reported.
     pub(crate) fn unknown(&self, name: &str, prompt: &'static str, finding: Diagnostic) {
         self.unknown.lock().entry(name.to_owned()).or_default().push((finding, prompt));
     }
 
     /// Reports each prompt; a name that may be missing from the definition is reported once for all prompts.
-    pub(crate) fn report(&self, draft: &mut Draft, reads: &Reads, found: &Findings) {
+    pub(crate) fn report(&self, draft: &mut Draft, reads: &VariableReads, found: &Findings) {
         let unknown = std::mem::take(&mut *self.unknown.lock());
         for (name, mut findings) in unknown {
             let params = draft.params.iter().map(|param| &*param.name);
@@ -70,7 +70,7 @@ impl Outside {
 
 /// Describes the prompts of some steps.
 fn of_steps(steps: &[&str]) -> Option<String> {
-    let named = list(&steps[..steps.len().min(NAMED_MAX)]);
+    let named = quote_names(&steps[..steps.len().min(NAMED_MAX)]);
     match steps.len().saturating_sub(NAMED_MAX) {
         _ if steps.is_empty() => None,
         0 => Some(format!("the prompts of {named}")),

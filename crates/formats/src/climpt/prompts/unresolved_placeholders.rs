@@ -8,13 +8,13 @@ use crate::lints;
 
 /// The unresolved placeholders of one prompt.
 #[derive(Debug, Default)]
-pub(crate) struct Stays {
+pub(crate) struct UnresolvedPlaceholders {
     places: HashMap<(FileId, String), usize>,
-    all: Vec<Stay>,
+    all: Vec<UnresolvedPlaceholder>,
 }
 
 #[derive(Debug)]
-struct Stay {
+struct UnresolvedPlaceholder {
     written: String,
     span: Span,
     why: String,
@@ -23,7 +23,7 @@ struct Stay {
     more: usize,
 }
 
-impl Stays {
+impl UnresolvedPlaceholders {
     /// Adds a place of an unresolved placeholder.
     pub(crate) fn add(&mut self, written: &str, span: Span, why: String, hint: String) {
         let key = (span.file, written.to_owned());
@@ -32,12 +32,12 @@ impl Stays {
             return;
         }
         self.places.insert(key, self.all.len());
-        self.all.push(Stay { written: written.to_owned(), span, why, hint, more: 0 });
+        self.all.push(UnresolvedPlaceholder { written: written.to_owned(), span, why, hint, more: 0 });
     }
 
     /// The findings about them.
     pub(crate) fn findings(self) -> impl Iterator<Item = Diagnostic> {
-        self.all.into_iter().map(|Stay { written, span, why, hint, more }| {
+        self.all.into_iter().map(|UnresolvedPlaceholder { written, span, why, hint, more }| {
             let more = match more {
                 0 => String::new(),
                 1 => ", here and at 1 more place".to_owned(),

@@ -11,29 +11,29 @@ use crate::climpt::registry::inputs::DeclaredInput;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::shared::Shared;
-use crate::source::suggest::{find_nearest_name, list};
+use crate::source::shared::SharedCell;
+use crate::source::suggest::{find_nearest_name, quote_names};
 use crate::templates::is_name;
 
 /// The variables that prompts have read so far. All prompts must be compiled before unused ones are reported.
 #[derive(Debug, Default)]
-pub(crate) struct Reads {
-    params: Shared<BTreeSet<String>>,
-    sections: Shared<BTreeSet<String>>,
+pub(crate) struct VariableReads {
+    params: SharedCell<BTreeSet<String>>,
+    sections: SharedCell<BTreeSet<String>>,
     /// Step and name of each input.
-    inputs: Shared<BTreeSet<(String, String)>>,
+    inputs: SharedCell<BTreeSet<(String, String)>>,
     /// Undefined variables that prompts read: they may be misspellings of declared ones.
-    unknown: Shared<BTreeSet<String>>,
+    unknown: SharedCell<BTreeSet<String>>,
     /// Whether a prompt includes a missing section.
-    unknown_section: Shared<bool>,
+    unknown_section: SharedCell<bool>,
     /// Whether a prompt could not be read, so that its variables are unknown.
-    unreadable: Shared<bool>,
+    unreadable: SharedCell<bool>,
 }
 
 /// Parameters that identify the resource of `poll:state` or of GitHub.
 const OF_RESOURCES: [&str; 4] = ["issue", "repository", "file", "url"];
 
-impl Reads {
+impl VariableReads {
     /// Records that a prompt reads a parameter.
     pub(crate) fn param(&self, name: &str) {
         self.params.lock().insert(name.to_owned());
@@ -158,7 +158,7 @@ impl Reads {
             inputs.iter().map(|declared| &declared.input).filter(|input| !is_read(&input.name)).collect();
         if unread.len() >= MANY {
             let names: Vec<&str> = unread.iter().map(|input| &*input.name).collect();
-            let message = format!("no prompt of `{step}` reads its inputs {}", list(&names));
+            let message = format!("no prompt of `{step}` reads its inputs {}", quote_names(&names));
             let finding = Diagnostic::warning(lints::UNUSED_VARIABLE, unread[0].span, message).step(step);
             found.push(
                 finding.hint("see that it is the right prompt, and read them there, or remove the inputs"),

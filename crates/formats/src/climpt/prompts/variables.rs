@@ -8,8 +8,8 @@ use cuegate_flow::{
     model::{Fact, Param, Source},
 };
 
-use super::verdict_variables::Told;
-use crate::climpt::agent::parameters::spelled;
+use super::verdict_variables::VerdictVariables;
+use crate::climpt::agent::parameters::normalize_variable_name;
 use crate::climpt::registry::gate_lowering::handoff_of;
 use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::inputs::DeclaredInput;
@@ -20,7 +20,7 @@ pub(crate) struct Variables<'v> {
     /// Values given at start.
     pub(crate) params: &'v [Param],
     /// Values that the definition itself provides.
-    told: &'v Told,
+    told: &'v VerdictVariables,
     /// Handoff values, by the variable that reads them directly.
     handed_on: Vec<(String, Source)>,
     /// The variable prefixes of steps whose handoff values could not be read.
@@ -33,7 +33,7 @@ pub(crate) struct Variables<'v> {
 
 /// The place where a prompt is used, which decides what it can read.
 #[derive(Clone, Copy)]
-pub(crate) enum Scope<'s> {
+pub(crate) enum PromptScope<'s> {
     /// The prompt of a step that declares these inputs.
     Step(Inputs<'s>),
     /// A failure prompt, with the inputs common to all steps that may be asked with it.
@@ -98,7 +98,7 @@ impl<'v> Variables<'v> {
     pub(crate) fn new(
         params: &'v [Param],
         (steps, unread): (&[StepDefinition<'_>], &[&str]),
-        told: &'v Told,
+        told: &'v VerdictVariables,
     ) -> Variables<'v> {
         let handed_on: Vec<(String, Source)> = steps
             .iter()
@@ -114,7 +114,7 @@ impl<'v> Variables<'v> {
         }
         let mut by_name = HashMap::new();
         for (at, param) in params.iter().enumerate() {
-            by_name.entry(spelled(&param.name)).or_insert(at);
+            by_name.entry(normalize_variable_name(&param.name)).or_insert(at);
         }
         // Unreadable handoff values of a step are unknown.
         let is_lost = |step: &&StepDefinition<'_>| match &step.gate {
@@ -128,15 +128,15 @@ impl<'v> Variables<'v> {
 
     /// Resolves a variable at a place. Declared variables take precedence over built-in ones, as in the original
     /// program.
-    pub(crate) fn meaning(&self, name: &str, scope: Scope<'_>) -> Meaning {
+    pub(crate) fn meaning(&self, name: &str, scope: PromptScope<'_>) -> Meaning {
         let inputs = match scope {
-            Scope::Step(inputs) | Scope::Remedy(inputs) => Some(inputs),
-            Scope::System => None,
+            PromptScope::Step(inputs) | PromptScope::Remedy(inputs) => Some(inputs),
+            PromptScope::System => None,
         };
         if let Some(declared) = inputs.and_then(|inputs| inputs.find(name)) {
             return Meaning::Value(Source::Input(declared.input.name.clone()));
         }
-        if let Some(param) = self.by_name.get(&spelled(name)).map(|at| &self.params[*at]) {
+        if let Some(param) = self.by_name.get(&normalize_variable_name(name)).map(|at| &self.params[*at]) {
             return Meaning::Value(Source::Param(param.name.clone()));
         }
         let fact = |fact| Meaning::Value(Source::Fact(fact));
@@ -145,7 +145,9 @@ impl<'v> Variables<'v> {
             "completed_iterations" => return fact(Fact::CompletedIterations),
             "max_iterations" => return fact(Fact::MaxIterations),
             "remaining" => return fact(Fact::Remaining),
-            "previous_summary" if !matches!(scope, Scope::System) => return fact(Fact::PreviousSummary),
+            "previous_summary" if !matches!(scope, PromptScope::System) => {
+                return fact(Fact::PreviousSummary);
+            }
             "task" => return Meaning::Value(Source::Task),
             "check_count" if self.told.iter().any(|(known, _)| *known == "max_checks") => {
                 return fact(Fact::Checks);
@@ -156,21 +158,21 @@ impl<'v> Variables<'v> {
             return Meaning::Text(text.clone());
         }
         match self.places.get(name).map(|at| &self.handed_on[*at]) {
-            Some((_, source)) if !matches!(scope, Scope::System) => Meaning::Value(source.clone()),
+            Some((_, source)) if !matches!(scope, PromptScope::System) => Meaning::Value(source.clone()),
             None if self.lost.iter().any(|step| name.starts_with(step.as_str())) => Meaning::Text("".into()),
             _ => Meaning::Unknown,
         }
     }
 
     /// The readable names, for hints.
-    pub(crate) fn names(&self, scope: Scope<'_>) -> Vec<&str> {
+    pub(crate) fn names(&self, scope: PromptScope<'_>) -> Vec<&str> {
         let mut names: Vec<&str> = self.params.iter().map(|param| &*param.name).collect();
         names.extend(["iteration", "completed_iterations", "max_iterations", "remaining", "task"]);
         names.extend(self.told.iter().map(|(name, _)| *name));
         if self.told.iter().any(|(known, _)| *known == "max_checks") {
             names.push("check_count");
         }
-        if !matches!(scope, Scope::System) {
+        if !matches!(scope, PromptScope::System) {
             names.push("previous_summary");
             names.extend(self.handed_on.iter().map(|(name, _)| name.as_str()));
         }

@@ -9,14 +9,14 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
-use super::gate_lowering::{Lowering, handoff_of};
+use super::gate_lowering::{GateLowering, handoff_of};
 use crate::lints;
-use crate::source::suggest::{find_nearest_name, list};
+use crate::source::suggest::{find_nearest_name, quote_names};
 use crate::values::json::Text;
 
 /// Lowers `condition` and `targets`.
 pub(crate) fn lower_select(
-    lowering: &Lowering<'_, '_, '_>,
+    lowering: &GateLowering<'_, '_, '_>,
     condition: &Text<'_>,
     cases: &[(&str, Text<'_>)],
     default: Option<&Text<'_>>,
@@ -37,23 +37,27 @@ pub(crate) fn lower_select(
     }
     Target::Select {
         by: Selector::Handoff(key),
-        cases: cases.iter().map(|(value, target)| ((*value).into(), name(target))).collect(),
-        default: default.map(name),
+        cases: cases.iter().map(|(value, target)| ((*value).into(), name_of_target(target))).collect(),
+        default: default.map(name_of_target),
     }
 }
 
 /// Reads a step name as a target.
-pub(crate) fn name(target: &Text<'_>) -> Name {
+pub(crate) fn name_of_target(target: &Text<'_>) -> Name {
     Name::new(target.text, target.span)
 }
 
 /// Whether a different step hands off a value of this name.
-fn left_elsewhere(lowering: &Lowering<'_, '_, '_>, key: &str) -> bool {
+fn left_elsewhere(lowering: &GateLowering<'_, '_, '_>, key: &str) -> bool {
     lowering.world.leavers.other_than(lowering.step.id, key)
 }
 
 /// Reports cases for values that the schema does not allow at the path.
-pub(crate) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath, cases: &[(&str, Text<'_>)]) {
+pub(crate) fn check_reachable(
+    lowering: &GateLowering<'_, '_, '_>,
+    path: &FieldPath,
+    cases: &[(&str, Text<'_>)],
+) {
     // A fallback intent also routes answers that do not match the schema.
     let falls_back =
         lowering.step.gate.as_ref().is_some_and(|gate| matches!(gate.fail_fast, Some((false, _))));
@@ -61,7 +65,7 @@ pub(crate) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
     // `null` counts as absent and selects nothing.
     let values: Option<Vec<Value>> =
         schema.values_at(path).map(|values| values.into_iter().filter(|value| !value.is_null()).collect());
-    let known = values.as_deref().map(Listed::of);
+    let known = values.as_deref().map(ValueSet::of);
     let selects = |case: &str| match &known {
         Some(known) => known.select(case),
         None => schema.can_read(path, case),
@@ -76,7 +80,7 @@ pub(crate) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
                 .to_owned()
         }
         Some(values) => {
-            format!("the schema lists {}", list(&values.iter().map(text_of).collect::<Vec<_>>()))
+            format!("the schema lists {}", quote_names(&values.iter().map(text_of).collect::<Vec<_>>()))
         }
         None => "the schema allows no such value".to_owned(),
     };
@@ -93,16 +97,16 @@ pub(crate) fn check_reachable(lowering: &Lowering<'_, '_, '_>, path: &FieldPath,
 
 /// A set of values, to check whether one of them selects a case. Numbers compare by value, not spelling; objects and
 /// lists never match.
-struct Listed {
+struct ValueSet {
     texts: HashSet<String>,
     /// The bits of the numbers; both zeros are equal.
     numbers: HashSet<u64>,
 }
 
-impl Listed {
-    fn of(values: &[Value]) -> Listed {
+impl ValueSet {
+    fn of(values: &[Value]) -> ValueSet {
         let bits = |number: f64| (number + 0.0).to_bits();
-        Listed {
+        ValueSet {
             texts: values.iter().filter(|value| !is_whole(value)).map(text_of).collect(),
             numbers: values.iter().filter_map(Value::as_f64).map(bits).collect(),
         }
@@ -130,7 +134,7 @@ pub(crate) fn text_of(value: &Value) -> String {
 
 /// Reports a condition value that no step hands off. A value missing from the answer is the newest one of the run; if
 /// no other step hands it off, the run always takes the default, or no target at all.
-fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, has_default: bool) {
+fn check_left_elsewhere(lowering: &GateLowering<'_, '_, '_>, condition: &Text<'_>, has_default: bool) {
     // The handoff values of a step are unknown when it has no gate or an unreadable list; both have been reported.
     let is_known = lowering.step.gate.as_ref().is_some_and(|gate| !gate.handoff_misread);
     if lowering.world.leavers.any(condition.text) || !is_known {
@@ -156,13 +160,13 @@ fn check_left_elsewhere(lowering: &Lowering<'_, '_, '_>, condition: &Text<'_>, h
         None if lowering.handoff.is_empty() => "add the field to this step's `handoffFields`".to_owned(),
         None => {
             let own: Vec<&Str> = lowering.handoff.iter().map(|left| &left.key).collect();
-            format!("this step leaves {}", list(&own.iter().map(|key| &***key).collect::<Vec<_>>()))
+            format!("this step leaves {}", quote_names(&own.iter().map(|key| &***key).collect::<Vec<_>>()))
         }
     };
     let (message, hint) = if paths.is_empty() {
         (format!("`condition` names `{}`, which no step leaves", condition.text), hint)
     } else {
-        let paths = list(&paths);
+        let paths = quote_names(&paths);
         let message =
             format!("`condition` names `{}`, which is ambiguous: there are {paths}", condition.text);
         (message, "write the whole path of the one that is meant".to_owned())

@@ -102,7 +102,7 @@ pub(crate) fn read_registry<'j>(
         validations: if complete { Vec::new() } else { read_validations(&fields) },
         steps: read_steps(&fields, generation),
         misread: false,
-        unread: unread(json, &[pattern_key, "validators", "steps", "completionSteps"]),
+        unread: find_unreadable_entries(json, &[pattern_key, "validators", "steps", "completionSteps"]),
     };
     if complete {
         read_completions(&fields, &mut registry);
@@ -124,7 +124,7 @@ fn is_unreadable(registry: &Json, keys: &[&str]) -> bool {
 }
 
 /// The names of map entries that are not objects. They are reported, and the names still count as defined.
-fn unread<'j>(registry: &'j Json, keys: &[&str]) -> Vec<&'j str> {
+fn find_unreadable_entries<'j>(registry: &'j Json, keys: &[&str]) -> Vec<&'j str> {
     let maps = keys.iter().filter_map(|key| registry.get(key));
     let faulty = maps.flat_map(Json::pairs).filter(|entry| !matches!(entry.value.kind, Kind::Object(_)));
     faulty.map(|entry| &*entry.key).collect()
@@ -148,7 +148,7 @@ fn read_completion_type(fields: &Fields<'_, '_>) -> Option<(&'static str, Span)>
 /// Adds the steps that only `completionSteps` define, and the validations of all of them.
 fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefinition<'j>) {
     let entries = fields.names("completionSteps");
-    let meant = misspelt(&entries, &registry.steps);
+    let meant = guess_meant_steps(&entries, &registry.steps);
     for (entry, meant) in entries.into_iter().zip(meant) {
         let id: &str = &entry.key;
         let known = meant.is_some() || registry.steps.iter().any(|step| step.id == id);
@@ -169,7 +169,7 @@ fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefiniti
 
 /// For entries of `completionSteps` without a step: the step that each was meant for. That is a step with a similar
 /// name, if no step has the entry's own name and no transition leads to it.
-fn misspelt<'j>(entries: &[&'j Entry], steps: &[StepDefinition<'j>]) -> Vec<Option<&'j str>> {
+fn guess_meant_steps<'j>(entries: &[&'j Entry], steps: &[StepDefinition<'j>]) -> Vec<Option<&'j str>> {
     let rules = steps.iter().flat_map(|step| step.transitions.iter().flatten());
     let targets = rules.flat_map(|transition| transition.rule.targets());
     let known: HashSet<&str> =

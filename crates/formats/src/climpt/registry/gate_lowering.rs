@@ -14,14 +14,14 @@ use cuegate_flow::{
 
 use super::conditional_transitions::lower_select;
 use super::generation::Generation;
-use super::index::{Leavers, StepIndex};
+use super::index::{HandoffSteps, StepIndex};
 use super::jump::lower_jump;
 use super::kinds::{Intent, StepKind};
 use super::step_definition::{GateDefinition, StepDefinition};
-use super::transition::{Rule, Transition};
+use super::transition::{Transition, TransitionTarget};
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::list;
+use crate::source::suggest::quote_names;
 use crate::values::json::Text;
 
 /// A lowered gate: how an answer becomes an outcome, its handoff values, and the targets of outcomes.
@@ -36,7 +36,7 @@ pub struct LoweredGate {
 }
 
 /// The context for lowering a gate.
-pub(crate) struct World<'w, 'j> {
+pub(crate) struct RegistryContext<'w, 'j> {
     /// All steps of the registry.
     pub(crate) steps: &'w [StepDefinition<'j>],
     /// The steps that some run of the registry enters first.
@@ -44,13 +44,13 @@ pub(crate) struct World<'w, 'j> {
     /// The steps by their names.
     pub(crate) index: StepIndex<'j>,
     /// The handoff values of each step.
-    pub(crate) leavers: Leavers<'j>,
+    pub(crate) leavers: HandoffSteps<'j>,
 }
 
-impl<'w, 'j> World<'w, 'j> {
+impl<'w, 'j> RegistryContext<'w, 'j> {
     /// The context of these steps.
-    pub(crate) fn new(steps: &'w [StepDefinition<'j>], entries: &'w [&'j str]) -> World<'w, 'j> {
-        World { steps, entries, index: StepIndex::new(steps), leavers: Leavers::new(steps) }
+    pub(crate) fn new(steps: &'w [StepDefinition<'j>], entries: &'w [&'j str]) -> RegistryContext<'w, 'j> {
+        RegistryContext { steps, entries, index: StepIndex::new(steps), leavers: HandoffSteps::new(steps) }
     }
 
     /// The step of a name.
@@ -60,13 +60,13 @@ impl<'w, 'j> World<'w, 'j> {
 }
 
 /// Lowers the gate of a step. `schema` is the schema of its answer, if it could be resolved.
-pub(crate) fn lower(
+pub(crate) fn lower_step_gate(
     step: &StepDefinition<'_>,
     schema: Option<&Schema>,
-    world: &World<'_, '_>,
+    world: &RegistryContext<'_, '_>,
     found: &Findings,
 ) -> LoweredGate {
-    let lowering = Lowering { step, schema, world, found, handoff: handoff_of(step) };
+    let lowering = GateLowering { step, schema, world, found, handoff: handoff_of(step) };
     let mut edges: Vec<Edge<Name>> = Vec::new();
     for transition in step.transitions.iter().flatten() {
         lowering.check_transition(transition);
@@ -88,7 +88,7 @@ pub(crate) fn lower(
     if lowering.transition(Intent::Abort).is_none() {
         // `abort` is always allowed, so it does not count as an exit that the author intended.
         let to = Target::End(Ending::Aborted);
-        edges.push(Edge { implied: true, ..Edge::new(outcome(Intent::Abort), to, step.span) });
+        edges.push(Edge { implied: true, ..Edge::new(outcome_of_intent(Intent::Abort), to, step.span) });
     }
     LoweredGate { gate, handoff: lowering.handoff, edges }
 }
@@ -109,7 +109,7 @@ fn no_intent(step: &str, field: &FieldPath) -> Template {
 }
 
 /// The outcome of an intent.
-pub(crate) fn outcome(intent: Intent) -> Outcome {
+pub(crate) fn outcome_of_intent(intent: Intent) -> Outcome {
     Outcome::Named(intent.as_str().into())
 }
 
@@ -133,15 +133,15 @@ pub(crate) fn handoff_of(step: &StepDefinition<'_>) -> Vec<Handoff> {
 }
 
 /// The state of lowering one gate.
-pub(crate) struct Lowering<'l, 'w, 'j> {
+pub(crate) struct GateLowering<'l, 'w, 'j> {
     pub(crate) step: &'l StepDefinition<'j>,
     pub(crate) schema: Option<&'l Schema>,
-    pub(crate) world: &'l World<'w, 'j>,
+    pub(crate) world: &'l RegistryContext<'w, 'j>,
     pub(crate) handoff: Vec<Handoff>,
     found: &'l Findings,
 }
 
-impl<'l, 'j> Lowering<'l, '_, 'j> {
+impl<'l, 'j> GateLowering<'l, '_, 'j> {
     pub(crate) fn push(&self, finding: Diagnostic) {
         self.found.push(finding.step(self.step.id));
     }
@@ -163,7 +163,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
             .flat_map(|intent| {
                 let words = std::iter::once(intent.as_str())
                     .chain(self.step.generation.aliases(*intent).iter().copied());
-                words.map(|word| (word.into(), outcome(*intent)))
+                words.map(|word| (word.into(), outcome_of_intent(*intent)))
             })
             .collect();
         let reasons = ["next_action.reason", "reason", "message", "next_action.details.reason"];
@@ -176,7 +176,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
 
     fn fallback(&self, gate: &GateDefinition<'_>) -> Option<OutcomeReader<Name>> {
         if self.step.generation == Generation::Complete {
-            return gate.fallback.map(|(intent, _)| OutcomeReader::FirstFallback(outcome(intent)));
+            return gate.fallback.map(|(intent, _)| OutcomeReader::FirstFallback(outcome_of_intent(intent)));
         }
         let fails_fast = gate.fail_fast.is_none_or(|(fails, _)| fails);
         match (&gate.fallback, gate.fail_fast) {
@@ -191,7 +191,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                 );
                 None
             }
-            (Some((intent, _)), _) => Some(OutcomeReader::Fallback(outcome(*intent))),
+            (Some((intent, _)), _) => Some(OutcomeReader::Fallback(outcome_of_intent(*intent))),
             (None, Some((false, span))) if !gate.fallback_is_written => {
                 self.push(
                     Diagnostic::warning(
@@ -222,7 +222,7 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
                         *span,
                         format!("`{id}` is a {} step, which cannot decide `{word}`", kind.as_str()),
                     )
-                    .hint(format!("such steps decide {}", list(&allowed))),
+                    .hint(format!("such steps decide {}", quote_names(&allowed))),
                 );
             }
         }
@@ -262,8 +262,11 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         for lost in lost.chunks(together) {
             let words: Vec<&str> = lost.iter().map(|(intent, _)| intent.as_str()).collect();
             let (that, which) = if words.len() == 1 { ("that leads", "it") } else { ("those lead", "them") };
-            let message =
-                format!("`{}` allows {}, but no transition says where {that}", self.step.id, list(&words));
+            let message = format!(
+                "`{}` allows {}, but no transition says where {that}",
+                self.step.id,
+                quote_names(&words)
+            );
             let hint = format!(
                 "add `transitions.{}`, or take {which} out of `allowedIntents`",
                 words.join("`, `transitions.")
@@ -392,30 +395,30 @@ impl<'l, 'j> Lowering<'l, '_, 'j> {
         };
         if let Some(ending) = ending {
             self.check_end(*intent, rule);
-            return Some(Edge::new(outcome(*intent), Target::End(ending), *span));
+            return Some(Edge::new(outcome_of_intent(*intent), Target::End(ending), *span));
         }
         if *intent == Intent::Jump {
             let gate = self.step.gate.as_ref()?;
             return lower_jump(self, gate, Some(transition));
         }
         let to = match rule {
-            Rule::Step(target) => Target::Step(Name::new(target.text, target.span)),
-            Rule::Choose { condition, cases, default } => {
+            TransitionTarget::Step(target) => Target::Step(Name::new(target.text, target.span)),
+            TransitionTarget::Choose { condition, cases, default } => {
                 lower_select(self, condition.as_ref()?, cases, default.as_ref())
             }
-            Rule::End(null) => {
+            TransitionTarget::End(null) => {
                 self.null_target(*intent, *null);
                 return None;
             }
-            Rule::Faulty => return None,
+            TransitionTarget::Faulty => return None,
         };
         Some(Edge {
             hands_off: *intent == self.step.generation.entering(),
-            ..Edge::new(outcome(*intent), to, *span)
+            ..Edge::new(outcome_of_intent(*intent), to, *span)
         })
     }
 
-    fn check_end(&self, intent: Intent, rule: &Rule<'_>) {
+    fn check_end(&self, intent: Intent, rule: &TransitionTarget<'_>) {
         // The "Step Flow Design" draws the end as an edge from a `complete.*` step to itself.
         let own = |target: &&Text<'_>| intent == Intent::Complete && target.text == self.step.id;
         let targets = rule.targets();

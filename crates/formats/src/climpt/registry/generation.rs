@@ -8,7 +8,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 use crate::climpt::agent::legacy::OLDER_TYPES;
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::loader::Desk;
+use crate::source::loader::SourceLoader;
 use crate::values::json::{Entry, Json, Kind};
 
 /// A generation of step registries.
@@ -69,7 +69,11 @@ const SIGNS_SHOWN_MAX: usize = 4;
 
 /// The generation of a registry; the "closing" one by default. `otherwise` is the agent's indication, which counts when
 /// the registry itself shows no sign. `None` when the file is a piece or mixes generations, which is reported.
-pub(crate) fn detect(registry: &Json, otherwise: Option<Generation>, desk: &Desk<'_>) -> Option<Generation> {
+pub(crate) fn detect_generation(
+    registry: &Json,
+    otherwise: Option<Generation>,
+    desk: &SourceLoader<'_>,
+) -> Option<Generation> {
     if let Some(entry) =
         ["movements", "initial_movement", "initial_step"].iter().find_map(|key| registry.entry(key))
     {
@@ -80,10 +84,10 @@ pub(crate) fn detect(registry: &Json, otherwise: Option<Generation>, desk: &Desk
         );
         return None;
     }
-    let mut signs = signs(registry);
-    let mut seen = generations(&signs);
+    let mut signs = collect_signs(registry);
+    let mut seen = generations_of_signs(&signs);
     weaker_signs(registry, &seen, &mut signs);
-    seen = generations(&signs);
+    seen = generations_of_signs(&signs);
     match seen.as_slice() {
         [] => Some(by_names(registry).or(otherwise).unwrap_or(Generation::Closing)),
         [only] => Some(*only),
@@ -110,7 +114,7 @@ pub(crate) fn is_piece_path(path: &str, span: Span, found: &Findings) -> bool {
     piece
 }
 
-fn report_mixed(generations: &[Generation], signs: &[Sign<'_>], desk: &Desk<'_>) {
+fn report_mixed(generations: &[Generation], signs: &[Sign<'_>], desk: &SourceLoader<'_>) {
     let parts: Vec<String> = generations
         .iter()
         .map(|generation| {
@@ -143,7 +147,7 @@ fn registry_start(signs: &[Sign<'_>]) -> Span {
     signs.first().map(|sign| sign.span).unwrap_or_default()
 }
 
-fn place_of(sign: &Sign<'_>, desk: &Desk<'_>) -> String {
+fn place_of(sign: &Sign<'_>, desk: &SourceLoader<'_>) -> String {
     let line = desk.line_of(sign.span);
     match sign.step {
         Some(step) => format!("`{}` of `{step}` (line {line})", sign.what),
@@ -197,15 +201,15 @@ const INTENTS: [(&str, Generation); 4] = [
     ("complete", Generation::Complete),
 ];
 
-fn signs(registry: &Json) -> Vec<Sign<'_>> {
+fn collect_signs(registry: &Json) -> Vec<Sign<'_>> {
     let mut signs = Vec::new();
-    keys(registry, &KEYS, None, &mut signs);
+    collect_key_signs(registry, &KEYS, None, &mut signs);
     for step in registry.get("steps").map(Json::pairs).unwrap_or_default() {
         let id = Some(&*step.key);
-        keys(&step.value, &STEP_KEYS, id, &mut signs);
+        collect_key_signs(&step.value, &STEP_KEYS, id, &mut signs);
         keys_of(step, "transitions", &INTENTS, &mut signs);
         let Some(gate) = step.value.get("structuredGate") else { continue };
-        keys(gate, &GATE_KEYS, id, &mut signs);
+        collect_key_signs(gate, &GATE_KEYS, id, &mut signs);
         let listed = match gate.get("allowedIntents").map(|listed| &listed.kind) {
             Some(Kind::List(words)) => words.as_slice(),
             _ => &[],
@@ -225,7 +229,7 @@ fn signs(registry: &Json) -> Vec<Sign<'_>> {
     signs
 }
 
-fn generations(signs: &[Sign<'_>]) -> Vec<Generation> {
+fn generations_of_signs(signs: &[Sign<'_>]) -> Vec<Generation> {
     let mut seen: Vec<Generation> = signs.iter().map(|sign| sign.generation).collect();
     seen.sort_unstable();
     seen.dedup();
@@ -252,14 +256,14 @@ fn weaker_signs<'j>(registry: &'j Json, seen: &[Generation], signs: &mut Vec<Sig
         [Generation::Check] => {
             let before = signs.len();
             for step in steps {
-                keys(&step.value, &GATED_STEP_KEYS, Some(&step.key), signs);
+                collect_key_signs(&step.value, &GATED_STEP_KEYS, Some(&step.key), signs);
             }
             signs[before..].iter_mut().for_each(|sign| sign.gates = true);
         }
         [_, ..] => {
-            keys(registry, &CHECKED_KEYS, None, signs);
+            collect_key_signs(registry, &CHECKED_KEYS, None, signs);
             for step in steps {
-                keys(&step.value, &CHECKED_STEP_KEYS, Some(&step.key), signs);
+                collect_key_signs(&step.value, &CHECKED_STEP_KEYS, Some(&step.key), signs);
             }
         }
         [] => {}
@@ -274,11 +278,11 @@ fn keys_of<'j>(
     signs: &mut Vec<Sign<'j>>,
 ) {
     if let Some(inner) = step.value.get(key) {
-        keys(inner, known, Some(&step.key), signs);
+        collect_key_signs(inner, known, Some(&step.key), signs);
     }
 }
 
-fn keys<'j>(
+fn collect_key_signs<'j>(
     object: &Json,
     known: &'static [(&'static str, Generation)],
     step: Option<&'j str>,
@@ -312,16 +316,16 @@ fn is_check_id(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Generation, detect};
-    use crate::source::loader::Desk;
+    use super::{Generation, detect_generation};
+    use crate::source::loader::SourceLoader;
     use std::collections::BTreeMap;
 
     /// The generation of a registry's text, and the findings.
     fn detected(text: &str) -> (Option<Generation>, Vec<String>) {
         let files = BTreeMap::from([("r.json".to_owned(), text.as_bytes().to_vec())]);
-        let desk = Desk::new(&files);
+        let desk = SourceLoader::new(&files);
         let json = desk.json("r.json").unwrap().unwrap();
-        let generation = detect(&json, None, &desk);
+        let generation = detect_generation(&json, None, &desk);
         let found = desk.into_parts().0.into_parts().0;
         (generation, found.into_iter().map(|finding| finding.message).collect())
     }

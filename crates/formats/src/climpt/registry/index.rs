@@ -48,20 +48,20 @@ impl<'j> StepIndex<'j> {
 
 /// The steps that hand off a value of each name.
 #[derive(Debug, Default)]
-pub(crate) struct Leavers<'j> {
+pub(crate) struct HandoffSteps<'j> {
     by_key: HashMap<Str, Vec<&'j str>>,
 }
 
-impl<'j> Leavers<'j> {
+impl<'j> HandoffSteps<'j> {
     /// The handoff names of these steps.
-    pub(crate) fn new(steps: &[StepDefinition<'j>]) -> Leavers<'j> {
+    pub(crate) fn new(steps: &[StepDefinition<'j>]) -> HandoffSteps<'j> {
         let mut by_key: HashMap<Str, Vec<&'j str>> = HashMap::new();
         for step in steps {
             for left in handoff_of(step) {
                 by_key.entry(left.key).or_default().push(step.id);
             }
         }
-        Leavers { by_key }
+        HandoffSteps { by_key }
     }
 
     /// Whether any step hands off a value of this name.

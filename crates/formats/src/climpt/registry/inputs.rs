@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::gate_lowering::handoff_of;
 use super::index::StepIndex;
 use super::step_definition::StepDefinition;
-use crate::climpt::agent::parameters::spelled;
+use crate::climpt::agent::parameters::normalize_variable_name;
 use crate::climpt::prompts::variables::variable_of;
 use crate::lints;
 use crate::source::findings::Findings;
@@ -51,7 +51,7 @@ impl DeclaredInput {
 pub(crate) fn read_inputs(
     id: &str,
     entries: &[&Entry],
-    (kept, index): (&Kept<'_, '_>, &StepIndex<'_>),
+    (kept, index): (&HandoffNames<'_, '_>, &StepIndex<'_>),
     found: &Findings,
 ) -> Vec<DeclaredInput> {
     let mut inputs = Vec::new();
@@ -71,16 +71,16 @@ pub(crate) fn read_inputs(
 }
 
 /// The storage names of handoff values, computed once for each step that an input reads from.
-pub(crate) struct Kept<'s, 'j> {
+pub(crate) struct HandoffNames<'s, 'j> {
     steps: &'s [StepDefinition<'j>],
     /// By step: the storage name of each path that is not a name itself.
     by_path: Vec<OnceLock<HashMap<String, Str>>>,
 }
 
-impl<'s, 'j> Kept<'s, 'j> {
+impl<'s, 'j> HandoffNames<'s, 'j> {
     /// The storage names of these steps.
-    pub(crate) fn of(steps: &'s [StepDefinition<'j>]) -> Kept<'s, 'j> {
-        Kept { steps, by_path: steps.iter().map(|_| OnceLock::new()).collect() }
+    pub(crate) fn of(steps: &'s [StepDefinition<'j>]) -> HandoffNames<'s, 'j> {
+        HandoffNames { steps, by_path: steps.iter().map(|_| OnceLock::new()).collect() }
     }
 
     /// The name under which a step stores the value at a path, if the path is not a name itself.
@@ -118,7 +118,7 @@ fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) 
         );
     }
     let from = from.and_then(|from| {
-        let parts = split(from.text, steps);
+        let parts = split_step_and_key(from.text, steps);
         if parts.is_none() {
             let message = format!("`{}` names no step and key", from.text);
             fields.push(
@@ -144,12 +144,12 @@ const OF_EVERY_RUN: [&str; 6] =
 pub(crate) fn check_shadows(inputs: &[(&str, Vec<DeclaredInput>)], params: &[Param], found: &Findings) {
     let mut by_name = HashMap::new();
     for param in params {
-        by_name.entry(spelled(&param.name)).or_insert(param);
+        by_name.entry(normalize_variable_name(&param.name)).or_insert(param);
     }
     for (step, DeclaredInput { input, .. }) in
         inputs.iter().flat_map(|(step, inputs)| inputs.iter().map(move |input| (step, input)))
     {
-        let param = by_name.get(&spelled(&input.name));
+        let param = by_name.get(&normalize_variable_name(&input.name));
         let message = match (param, OF_EVERY_RUN.into_iter().find(|known| *known == &*input.name)) {
             (Some(param), _) => {
                 format!("the input `{}` of `{step}` hides the parameter `{}`", input.name, param.name)
@@ -166,7 +166,7 @@ pub(crate) fn check_shadows(inputs: &[(&str, Vec<DeclaredInput>)], params: &[Par
 }
 
 /// Splits `from` into step and key: the longest step name that it begins with, else the text before the last dot.
-fn split<'t>(from: &'t str, steps: &StepIndex<'_>) -> Option<(&'t str, &'t str)> {
+fn split_step_and_key<'t>(from: &'t str, steps: &StepIndex<'_>) -> Option<(&'t str, &'t str)> {
     match steps.prefix(from) {
         Some(step) => Some((&from[..step.len()], &from[step.len() + 1..])),
         None => from.rsplit_once('.').filter(|(step, key)| !step.is_empty() && !key.is_empty()),

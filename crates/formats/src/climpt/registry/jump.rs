@@ -8,26 +8,26 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
-use super::conditional_transitions::{check_reachable, lower_select, name, text_of};
-use super::gate_lowering::{Lowering, outcome};
+use super::conditional_transitions::{check_reachable, lower_select, name_of_target, text_of};
+use super::gate_lowering::{GateLowering, outcome_of_intent};
 use super::generation::Generation;
 use super::kinds::{Intent, StepKind};
 use super::step_definition::{GateDefinition, TargetMode};
-use super::transition::{Rule, Transition};
+use super::transition::{Transition, TransitionTarget};
 use crate::climpt::schemas::satisfiable::has_value;
 use crate::lints;
-use crate::source::suggest::list;
+use crate::source::suggest::quote_names;
 use crate::values::json::Text;
 
 /// The edge of `jump`; `None` when it has no target at all, which is reported.
 pub(crate) fn lower_jump(
-    lowering: &Lowering<'_, '_, '_>,
+    lowering: &GateLowering<'_, '_, '_>,
     gate: &GateDefinition<'_>,
     transition: Option<&Transition<'_>>,
 ) -> Option<Edge<Name>> {
     let rule = transition.map(|transition| &transition.rule);
     let span = transition.map_or(gate.span, |transition| transition.span);
-    if let Some(Rule::End(null)) = rule {
+    if let Some(TransitionTarget::End(null)) = rule {
         lowering.null_target(Intent::Jump, *null);
         return None;
     }
@@ -35,53 +35,62 @@ pub(crate) fn lower_jump(
     let field = gate.target_field.as_ref().map(|(path, _)| path);
     check_inert(lowering, gate, rule);
     let to = match (gate.target_mode.map_or(default_mode, |(mode, _)| mode), field, rule) {
-        (_, _, Some(Rule::Faulty)) => return None,
-        (TargetMode::Conditional, Some(field), Some(Rule::Choose { cases, default, .. })) => {
-            conditional(lowering, field, cases, default.as_ref())
+        (_, _, Some(TransitionTarget::Faulty)) => return None,
+        (TargetMode::Conditional, Some(field), Some(TransitionTarget::Choose { cases, default, .. })) => {
+            lower_conditional_jump(lowering, field, cases, default.as_ref())
         }
         (TargetMode::Conditional, _, _) => {
             let hint = "give `targetField` and `transitions.jump.targets`, or another `targetMode`";
-            return nowhere(
+            return report_missing_target(
                 lowering,
                 gate,
                 "`targetMode` is `conditional`, but nothing selects a target",
                 hint,
             );
         }
-        (TargetMode::Dynamic, Some(field), _) => dynamic(lowering, gate, field, single(rule))?,
+        (TargetMode::Dynamic, Some(field), _) => {
+            lower_dynamic_jump(lowering, gate, field, single_target_of_rule(rule))?
+        }
         (TargetMode::Explicit, Some(field), Some(rule)) => {
             check_listed(lowering, field, rule);
             Target::Jump {
                 field: Some(field.clone()),
-                among: distinct(rule.targets().iter().map(name)),
-                default: single(Some(rule)).map(name).or_else(|| chosen_default(rule)),
+                among: dedup_names(rule.targets().iter().map(name_of_target)),
+                default: single_target_of_rule(Some(rule))
+                    .map(name_of_target)
+                    .or_else(|| chosen_default(rule)),
             }
         }
-        (_, None, Some(Rule::Step(target))) => Target::Step(name(target)),
-        (_, None, Some(Rule::Choose { condition, cases, default })) => match condition {
+        (_, None, Some(TransitionTarget::Step(target))) => Target::Step(name_of_target(target)),
+        (_, None, Some(TransitionTarget::Choose { condition, cases, default })) => match condition {
             Some(condition) => lower_select(lowering, condition, cases, default.as_ref()),
             None => {
                 let hint = "add `condition`, or `targetField` to the gate";
-                return nowhere(lowering, gate, "nothing selects among the `targets` of `jump`", hint);
+                return report_missing_target(
+                    lowering,
+                    gate,
+                    "nothing selects among the `targets` of `jump`",
+                    hint,
+                );
             }
         },
         (TargetMode::Explicit, Some(_), None) => {
             let hint = "add `transitions.jump`, or remove `targetMode`";
             let message = "`targetMode` is `explicit`, but no transition names the targets of `jump`";
-            return nowhere(lowering, gate, message, hint);
+            return report_missing_target(lowering, gate, message, hint);
         }
         _ => {
             let hint = "add `targetField` to the gate, or `transitions.jump.target`";
-            return nowhere(lowering, gate, "`jump` is allowed, but has no target", hint);
+            return report_missing_target(lowering, gate, "`jump` is allowed, but has no target", hint);
         }
     };
     check_answers(lowering, gate, &to);
     check_fallback(lowering, gate, &to);
-    Some(Edge::new(outcome(Intent::Jump), to, span))
+    Some(Edge::new(outcome_of_intent(Intent::Jump), to, span))
 }
 
 /// The step that the answer names must be an allowed jump target.
-fn check_answers(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to: &Target<Name>) {
+fn check_answers(lowering: &GateLowering<'_, '_, '_>, gate: &GateDefinition<'_>, to: &Target<Name>) {
     let (Target::Jump { field: Some(field), among, default }, Some(schema)) = (to, lowering.schema) else {
         return;
     };
@@ -106,19 +115,22 @@ fn check_answers(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to:
     if allowed.is_empty() && !(default.is_some() && may_be_missing) {
         let what = match refused.is_empty() {
             true => "no name of a step".to_owned(),
-            false => list(&refused),
+            false => quote_names(&refused),
         };
         let message = format!(
             "every `jump` of `{id}` is refused: `{field}` can be {what}, and allowed are {}",
-            list(&names)
+            quote_names(&names)
         );
         let finding = Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message);
         lowering.push(finding.hint("list the steps that it may lead to in the schema's `enum`"));
         return;
     }
     if !refused.is_empty() {
-        let message =
-            format!("a `jump` of `{id}` to {} is refused: allowed are {}", list(&refused), list(&names));
+        let message = format!(
+            "a `jump` of `{id}` to {} is refused: allowed are {}",
+            quote_names(&refused),
+            quote_names(&names)
+        );
         let finding = Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message);
         lowering.push(finding.hint("take it out of the schema's `enum`, or allow it"));
     }
@@ -130,7 +142,7 @@ fn check_answers(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to:
 }
 
 /// Reports a missing default target: an unreadable answer names no step, so a fallback to `jump` needs one.
-fn check_fallback(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to: &Target<Name>) {
+fn check_fallback(lowering: &GateLowering<'_, '_, '_>, gate: &GateDefinition<'_>, to: &Target<Name>) {
     let Some((Intent::Jump, span)) = gate.fallback else { return };
     let needs_answer = match to {
         Target::Jump { default, .. } | Target::Select { by: Selector::Field(_), default, .. } => {
@@ -149,7 +161,11 @@ fn check_fallback(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, to
 }
 
 /// Reports settings of gate and transition about the target that another setting overrides.
-fn check_inert(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, rule: Option<&Rule<'_>>) {
+fn check_inert(
+    lowering: &GateLowering<'_, '_, '_>,
+    gate: &GateDefinition<'_>,
+    rule: Option<&TransitionTarget<'_>>,
+) {
     let inert = |span, message: &str, hint: &str| {
         lowering.push(Diagnostic::warning(lints::UNUSED_KEY, span, message).hint(hint));
     };
@@ -158,7 +174,8 @@ fn check_inert(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, rule:
         let message = "`targetMode` has no effect: without `targetField` the answer names no target";
         inert(span, message, "add `targetField`, or remove `targetMode`");
     }
-    let (Some(_), Some(Rule::Choose { condition, cases, default })) = (&gate.target_field, rule) else {
+    let (Some(_), Some(TransitionTarget::Choose { condition, cases, default })) = (&gate.target_field, rule)
+    else {
         return;
     };
     if let Some(condition) = condition.filter(|_| !cases.is_empty()) {
@@ -191,17 +208,19 @@ fn check_inert(lowering: &Lowering<'_, '_, '_>, gate: &GateDefinition<'_>, rule:
 
 /// Reports targets that only the answer can select, if it cannot name them. (Values that are not names have been
 /// reported.)
-fn check_listed(lowering: &Lowering<'_, '_, '_>, field: &FieldPath, rule: &Rule<'_>) {
+fn check_listed(lowering: &GateLowering<'_, '_, '_>, field: &FieldPath, rule: &TransitionTarget<'_>) {
     match rule {
-        Rule::Choose { cases, .. } if cases.iter().all(|(value, target)| *value == target.text) => {
+        TransitionTarget::Choose { cases, .. }
+            if cases.iter().all(|(value, target)| *value == target.text) =>
+        {
             check_reachable(lowering, field, cases);
         }
         _ => {}
     }
 }
 
-fn nowhere(
-    lowering: &Lowering<'_, '_, '_>,
+fn report_missing_target(
+    lowering: &GateLowering<'_, '_, '_>,
     gate: &GateDefinition<'_>,
     message: &str,
     hint: &str,
@@ -212,8 +231,8 @@ fn nowhere(
     None
 }
 
-fn conditional(
-    lowering: &Lowering<'_, '_, '_>,
+fn lower_conditional_jump(
+    lowering: &GateLowering<'_, '_, '_>,
     field: &FieldPath,
     cases: &[(&str, Text<'_>)],
     default: Option<&Text<'_>>,
@@ -221,14 +240,14 @@ fn conditional(
     check_reachable(lowering, field, cases);
     Target::Select {
         by: Selector::Field(field.clone()),
-        cases: cases.iter().map(|(value, target)| ((*value).into(), name(target))).collect(),
-        default: default.map(name),
+        cases: cases.iter().map(|(value, target)| ((*value).into(), name_of_target(target))).collect(),
+        default: default.map(name_of_target),
     }
 }
 
 /// Any work or verification step, restricted by the schema's enum.
-fn dynamic(
-    lowering: &Lowering<'_, '_, '_>,
+fn lower_dynamic_jump(
+    lowering: &GateLowering<'_, '_, '_>,
     gate: &GateDefinition<'_>,
     field: &FieldPath,
     default: Option<&Text<'_>>,
@@ -251,27 +270,32 @@ fn dynamic(
         .collect();
     if among.is_empty() && listed.is_some() && default.is_none() {
         let message = format!("the schema lists no work or verification step at `{field}`");
-        nowhere(lowering, gate, &message, "list the steps that `jump` may lead to in the schema's `enum`");
+        report_missing_target(
+            lowering,
+            gate,
+            &message,
+            "list the steps that `jump` may lead to in the schema's `enum`",
+        );
         return None;
     }
-    Some(Target::Jump { field: Some(field.clone()), among, default: default.map(name) })
+    Some(Target::Jump { field: Some(field.clone()), among, default: default.map(name_of_target) })
 }
 
-fn single<'r, 'j>(rule: Option<&'r Rule<'j>>) -> Option<&'r Text<'j>> {
+fn single_target_of_rule<'r, 'j>(rule: Option<&'r TransitionTarget<'j>>) -> Option<&'r Text<'j>> {
     match rule {
-        Some(Rule::Step(target)) => Some(target),
+        Some(TransitionTarget::Step(target)) => Some(target),
         _ => None,
     }
 }
 
-fn chosen_default(rule: &Rule<'_>) -> Option<Name> {
+fn chosen_default(rule: &TransitionTarget<'_>) -> Option<Name> {
     match rule {
-        Rule::Choose { default, .. } => default.as_ref().map(name),
+        TransitionTarget::Choose { default, .. } => default.as_ref().map(name_of_target),
         _ => None,
     }
 }
 
-fn distinct(names: impl Iterator<Item = Name>) -> Vec<Name> {
+fn dedup_names(names: impl Iterator<Item = Name>) -> Vec<Name> {
     let mut seen = HashSet::new();
     names.filter(|name| seen.insert(name.text.clone())).collect()
 }

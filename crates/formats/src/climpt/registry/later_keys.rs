@@ -14,45 +14,45 @@ use crate::values::json::{Entry, Json, Kind};
 const PARTS: [&str; 4] = ["c2", "c3", "edition", "adaptation"];
 
 /// The registry with the keys of the "closing" generation.
-pub(crate) fn converted(registry: &Json, found: &Findings) -> Arc<Json> {
+pub(crate) fn convert_later_keys(registry: &Json, found: &Findings) -> Arc<Json> {
     let mut json = registry.clone();
     let c1 = json.get("c1").and_then(Json::as_text).map(str::to_owned);
     let mut addressed = None;
-    each(&mut json, "steps", |step| {
+    for_each_entry(&mut json, "steps", |step| {
         let is_kind = |json: &Json| json.as_text().is_some_and(|word| StepKind::WORDS.contains(&word));
         if step.value.get("kind").is_some_and(is_kind) {
-            rename(&mut step.value, "kind", "stepKind");
+            rename_key(&mut step.value, "kind", "stepKind");
         }
-        address(step, c1.as_deref(), &mut addressed, found);
+        flatten_address(step, c1.as_deref(), &mut addressed, found);
     });
     if let (None, Some(c1), Kind::Object(entries)) = (&c1, addressed, &mut json.kind) {
         entries.push(c1);
     }
-    each(&mut json, "entryStepMapping", |entry| entries_of(entry, found));
-    each(&mut json, "validators", |validator| {
+    for_each_entry(&mut json, "entryStepMapping", |entry| entries_of(entry, found));
+    for_each_entry(&mut json, "validators", |validator| {
         // Which list names a validator says when it runs.
         let is_known = |json: &Json| matches!(json.as_text(), Some("postllm" | "preflight"));
         if validator.value.get("phase").is_some_and(is_known) {
-            take(&mut validator.value, "phase");
+            remove_entry(&mut validator.value, "phase");
         }
     });
-    each(&mut json, "validationSteps", |validation| conditions(validation, found));
+    for_each_entry(&mut json, "validationSteps", |validation| convert_conditions(validation, found));
     Arc::new(json)
 }
 
 /// Moves the parts of `address` into the step. The first part is the registry's.
-fn address(step: &mut Entry, c1: Option<&str>, first: &mut Option<Entry>, found: &Findings) {
+fn flatten_address(step: &mut Entry, c1: Option<&str>, first: &mut Option<Entry>, found: &Findings) {
     if !step.value.get("address").is_some_and(|address| matches!(address.kind, Kind::Object(_))) {
         return;
     }
-    let Some(mut address) = take(&mut step.value, "address") else { return };
+    let Some(mut address) = remove_entry(&mut step.value, "address") else { return };
     for part in PARTS {
         let Kind::Object(entries) = &mut step.value.kind else { return };
         if entries.iter().all(|entry| &*entry.key != part) {
-            entries.extend(take(&mut address.value, part));
+            entries.extend(remove_entry(&mut address.value, part));
         }
     }
-    if let Some(own) = take(&mut address.value, "c1") {
+    if let Some(own) = remove_entry(&mut address.value, "c1") {
         let known = c1.or_else(|| first.as_ref().and_then(|entry| entry.value.as_text()));
         match (own.value.as_text(), known) {
             (Some(own), Some(known)) if own == known => {}
@@ -84,14 +84,14 @@ fn entries_of(entry: &mut Entry, found: &Findings) {
 }
 
 /// Renames the conditions after an answer. Those before it are refused, because a run must not start without them.
-fn conditions(validation: &mut Entry, found: &Findings) {
-    rename(&mut validation.value, "postLLMConditions", "validationConditions");
+fn convert_conditions(validation: &mut Entry, found: &Findings) {
+    rename_key(&mut validation.value, "postLLMConditions", "validationConditions");
     if let Some(Json { kind: Kind::List(conditions), .. }) =
         get_mut(&mut validation.value, "validationConditions")
     {
         for condition in conditions {
             if condition.get("params").is_some_and(is_empty_object) {
-                take(condition, "params");
+                remove_entry(condition, "params");
             }
         }
     }
@@ -99,7 +99,7 @@ fn conditions(validation: &mut Entry, found: &Findings) {
         return;
     };
     let has_some = !before.is_empty();
-    if let Some(before) = take(&mut validation.value, "preflightConditions").filter(|_| has_some) {
+    if let Some(before) = remove_entry(&mut validation.value, "preflightConditions").filter(|_| has_some) {
         let message = format!("`preflightConditions` of `{}` are not supported yet", validation.key);
         let finding = Diagnostic::error(lints::UNSUPPORTED_YET, before.key_span, message);
         found.push(finding.hint("check them before the run, or in `postLLMConditions`"));
@@ -111,7 +111,7 @@ fn is_empty_object(json: &Json) -> bool {
 }
 
 /// Does something with each entry of a map.
-fn each(json: &mut Json, key: &str, mut with: impl FnMut(&mut Entry)) {
+fn for_each_entry(json: &mut Json, key: &str, mut with: impl FnMut(&mut Entry)) {
     if let Some(Json { kind: Kind::Object(entries), .. }) = get_mut(json, key) {
         entries.iter_mut().for_each(&mut with);
     }
@@ -122,14 +122,14 @@ fn get_mut<'j>(json: &'j mut Json, key: &str) -> Option<&'j mut Json> {
     entries.iter_mut().find(|entry| &*entry.key == key).map(|entry| &mut entry.value)
 }
 
-fn take(json: &mut Json, key: &str) -> Option<Entry> {
+fn remove_entry(json: &mut Json, key: &str) -> Option<Entry> {
     let Kind::Object(entries) = &mut json.kind else { return None };
     let at = entries.iter().position(|entry| &*entry.key == key)?;
     Some(entries.remove(at))
 }
 
 /// Renames a key, unless the object has the other one too.
-fn rename(json: &mut Json, from: &str, to: &str) {
+fn rename_key(json: &mut Json, from: &str, to: &str) {
     if json.get(to).is_some() {
         return;
     }

@@ -9,7 +9,7 @@ use cuegate_flow::{
 use super::step_definition::StepDefinition;
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::list;
+use crate::source::suggest::quote_names;
 
 /// Reports entries and transitions of a draft that lead to a section and removes them; the flow check would only report
 /// a missing step.
@@ -27,7 +27,7 @@ pub(crate) fn refuse_sections(draft: &mut Draft, definitions: &[StepDefinition<'
             let finding = Diagnostic::error(lints::UNKNOWN_TARGET, name.span, message);
             let finding = finding.hint(match flow.as_slice() {
                 [] => "add a step with `structuredGate`, `transitions` and `outputSchemaRef`".to_owned(),
-                steps => format!("name a step of the flow: {}", list(steps)),
+                steps => format!("name a step of the flow: {}", quote_names(steps)),
             });
             found.push(match step {
                 Some(step) => finding.step(step),

@@ -10,7 +10,7 @@ use super::kinds::{Intent, StepKind};
 use super::transition::{Transition, read_transitions};
 use crate::climpt::agent::model_names::model_of;
 use crate::climpt::agent::permission_mode::permission_of;
-use crate::source::suggest::{find_nearest_name, list};
+use crate::source::suggest::{find_nearest_name, quote_names};
 use crate::values::json::{Entry, Fields, Text};
 use crate::{lints, source::findings::Findings};
 
@@ -231,7 +231,7 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
             Diagnostic::error(
                 lints::MISSING_KEY,
                 step.span,
-                format!("`{}` lacks {}", step.id, list(&missing)),
+                format!("`{}` lacks {}", step.id, quote_names(&missing)),
             )
             .hint("every step of the flow has all three; a step that is only included is called `section.*`"),
         );
@@ -247,7 +247,7 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
                 Diagnostic::error(lints::MISSING_KEY, span, message).did_you_mean(category)
             }
             None => Diagnostic::error(lints::MISSING_KEY, step.span, message)
-                .hint(format!("add `stepKind`: {}", list(&StepKind::WORDS))),
+                .hint(format!("add `stepKind`: {}", quote_names(&StepKind::WORDS))),
         });
     }
 }
@@ -289,16 +289,17 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
         .texts("allowedIntents")
         .unwrap_or_default()
         .into_iter()
-        .filter_map(|word| Some((intent(word, generation, &fields)?, word.span)))
+        .filter_map(|word| Some((read_intent(word, generation, &fields)?, word.span)))
         .collect();
     let misread = is_missing || fields.is_poisoned("allowedIntents");
     let complete = generation == Generation::Complete;
     let schema_pointer = if complete { None } else { read_pointer(&fields) };
     let field = match fields.entry("intentField") {
         None if complete => FieldPath::parse(INTENT_FIELD).map(|path| (path, fields.span)),
-        _ => fields.required("intentField").and_then(|text| path(text, "intentField", &fields)),
+        _ => fields.required("intentField").and_then(|text| read_dotted_path(text, "intentField", &fields)),
     };
-    let target_field = fields.filled("targetField").and_then(|text| path(text, "targetField", &fields));
+    let target_field =
+        fields.filled("targetField").and_then(|text| read_dotted_path(text, "targetField", &fields));
     let target_mode = fields.one_of("targetMode", &["explicit", "dynamic", "conditional"]);
     if !misread && !intents.iter().any(|(intent, _)| *intent == Intent::Jump) {
         let why = "`jump` leads where that says, and this step does not allow it: remove what is not needed";
@@ -308,7 +309,7 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
         .texts("handoffFields")
         .unwrap_or_default()
         .into_iter()
-        .filter_map(|text| path(text, "handoffFields", &fields))
+        .filter_map(|text| read_dotted_path(text, "handoffFields", &fields))
         .collect();
     let gate = GateDefinition {
         span: fields.span,
@@ -337,13 +338,13 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
         fallback_is_written: fields.entry("fallbackIntent").is_some(),
         fallback: fields
             .filled("fallbackIntent")
-            .and_then(|word| Some((intent(word, generation, &fields)?, word.span))),
+            .and_then(|word| Some((read_intent(word, generation, &fields)?, word.span))),
     };
     fields.finish();
     gate
 }
 
-fn intent(word: Text<'_>, generation: Generation, fields: &Fields<'_, '_>) -> Option<Intent> {
+fn read_intent(word: Text<'_>, generation: Generation, fields: &Fields<'_, '_>) -> Option<Intent> {
     let intent = generation.intent(word.text);
     if intent.is_none() {
         let message = format!("`{}` is no intent", word.text);
@@ -353,7 +354,7 @@ fn intent(word: Text<'_>, generation: Generation, fields: &Fields<'_, '_>) -> Op
     intent
 }
 
-fn path(text: Text<'_>, key: &str, fields: &Fields<'_, '_>) -> Option<(FieldPath, Span)> {
+fn read_dotted_path(text: Text<'_>, key: &str, fields: &Fields<'_, '_>) -> Option<(FieldPath, Span)> {
     let path = FieldPath::parse(text.text).filter(|_| !text.text.starts_with("$."));
     if path.is_none() {
         let message = format!("`{}` in `{key}` is no dotted path", text.text);

@@ -15,12 +15,12 @@ pub(crate) struct Transition<'j> {
     /// The place of the intent.
     pub(crate) span: Span,
     /// Its target.
-    pub(crate) rule: Rule<'j>,
+    pub(crate) rule: TransitionTarget<'j>,
 }
 
 /// The target of a transition.
 #[derive(Debug)]
-pub(crate) enum Rule<'j> {
+pub(crate) enum TransitionTarget<'j> {
     /// A step.
     Step(Text<'j>),
     /// The end of the flow: `"target": null`.
@@ -38,15 +38,15 @@ pub(crate) enum Rule<'j> {
     Faulty,
 }
 
-impl<'j> Rule<'j> {
+impl<'j> TransitionTarget<'j> {
     /// Every step it names.
     pub(crate) fn targets(&self) -> Vec<Text<'j>> {
         match self {
-            Rule::Step(target) => vec![*target],
-            Rule::Choose { cases, default, .. } => {
+            TransitionTarget::Step(target) => vec![*target],
+            TransitionTarget::Choose { cases, default, .. } => {
                 cases.iter().map(|(_, target)| *target).chain(*default).collect()
             }
-            Rule::End(_) | Rule::Faulty => Vec::new(),
+            TransitionTarget::End(_) | TransitionTarget::Faulty => Vec::new(),
         }
     }
 }
@@ -72,9 +72,9 @@ pub(crate) fn read_transitions<'j>(
     Some(transitions)
 }
 
-fn read_rule<'j>(json: &'j Json, intent: Intent, id: &str, step: &Fields<'j, '_>) -> Rule<'j> {
+fn read_rule<'j>(json: &'j Json, intent: Intent, id: &str, step: &Fields<'j, '_>) -> TransitionTarget<'j> {
     let what = format!("`transitions.{}`", intent.as_str());
-    let Some(fields) = Fields::of(json, &what, Some(id), step.found) else { return Rule::Faulty };
+    let Some(fields) = Fields::of(json, &what, Some(id), step.found) else { return TransitionTarget::Faulty };
     let target = fields.nullable("target");
     let condition = fields.filled("condition");
     let targets = fields.entry("targets");
@@ -83,13 +83,13 @@ fn read_rule<'j>(json: &'j Json, intent: Intent, id: &str, step: &Fields<'j, '_>
         (Some(_), Some(targets)) => {
             let hint = "keep `target`, or `condition` with `targets`";
             fields.invalid(targets.key_span, format!("{what} has both `target` and `targets`"), hint);
-            Rule::Faulty
+            TransitionTarget::Faulty
         }
         (Some(target), None) => {
             fields.stray("condition", "it selects among `targets`, and there is one `target`; remove it");
             match &target.value.kind {
-                Kind::Null => Rule::End(target.value.span),
-                _ => fields.filled("target").map_or(Rule::Faulty, Rule::Step),
+                Kind::Null => TransitionTarget::End(target.value.span),
+                _ => fields.filled("target").map_or(TransitionTarget::Faulty, TransitionTarget::Step),
             }
         }
         (None, Some(_)) => {
@@ -100,14 +100,14 @@ fn read_rule<'j>(json: &'j Json, intent: Intent, id: &str, step: &Fields<'j, '_>
         }
         (None, None) => {
             fields.missing("target");
-            Rule::Faulty
+            TransitionTarget::Faulty
         }
     };
     fields.finish();
     rule
 }
 
-fn read_cases<'j>(fields: &Fields<'j, '_>, condition: Option<Text<'j>>) -> Rule<'j> {
+fn read_cases<'j>(fields: &Fields<'j, '_>, condition: Option<Text<'j>>) -> TransitionTarget<'j> {
     let (mut cases, mut default) = (Vec::new(), None);
     let entries = fields.names("targets");
     if let Some(targets) = fields.entry("targets").map(|entry| &entry.value)
@@ -115,7 +115,7 @@ fn read_cases<'j>(fields: &Fields<'j, '_>, condition: Option<Text<'j>>) -> Rule<
     {
         let hint = "name a step for each value, or `default` for all";
         fields.invalid(targets.span, "`targets` is empty", hint);
-        return Rule::Faulty;
+        return TransitionTarget::Faulty;
     }
     if let ([only], Some(condition)) = (entries.as_slice(), condition)
         && &*only.key == "default"
@@ -145,5 +145,5 @@ fn read_cases<'j>(fields: &Fields<'j, '_>, condition: Option<Text<'j>>) -> Rule<
             _ => fields.wrong_type(&entry.key, &entry.value, "the name of a step"),
         }
     }
-    Rule::Choose { condition, cases, default }
+    TransitionTarget::Choose { condition, cases, default }
 }

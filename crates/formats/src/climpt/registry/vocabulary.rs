@@ -4,7 +4,7 @@ use cuegate_flow::diagnostics::Diagnostic;
 
 use super::generation::Generation;
 use super::kinds::{Intent, StepKind};
-use crate::source::suggest::{suggested, suggestion};
+use crate::source::suggest::{add_suggestion, format_suggestion};
 
 impl Generation {
     /// The intents of this generation, by word.
@@ -56,7 +56,7 @@ impl Generation {
     pub(crate) fn suggested(self, finding: Diagnostic, word: &str) -> Diagnostic {
         match self.aliased(word) {
             Some(intent) => finding.did_you_mean(intent.as_str()).hint(self.suggestion(word)),
-            None => suggested(finding, word, self.words()),
+            None => add_suggestion(finding, word, self.words()),
         }
     }
 
@@ -67,7 +67,7 @@ impl Generation {
                 let intent = intent.as_str();
                 format!("agents may answer `{word}` for `{intent}`, but definitions say `{intent}`")
             }
-            None => suggestion(word, self.words()),
+            None => format_suggestion(word, self.words()),
         }
     }
 

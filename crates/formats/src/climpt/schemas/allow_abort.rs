@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use cuegate_flow::model::{FieldPath, KeyLookup, Schema};
 use serde_json::{Map, Value, json};
 
-use super::answer::{at, at_mut};
+use super::answer::{find_at_pointer, find_at_pointer_mut};
 use crate::climpt::registry::kinds::Intent;
 
 /// Keywords by which a schema says of a whole value what its `properties` do not.
@@ -26,10 +26,13 @@ const AROUND: [&str; 11] = [
 /// Whether it is certain that no answer which fits gives up at a place, because of what is said around it: an `oneOf` of
 /// answers, an `else` by which only another one is left, an `enum` of whole answers.
 pub(crate) fn bars_abort(schema: &Schema, pointer: &str) -> bool {
-    let Some(names) = names(pointer).filter(|names| has_around(schema.value(), names)) else { return false };
+    let Some(names) = property_names_of_pointer(pointer).filter(|names| has_around(schema.value(), names))
+    else {
+        return false;
+    };
     let path = FieldPath::parse(&names.join(".")).filter(|path| path.segments().len() == names.len());
     let bars = |path: &FieldPath| match schema.values_at(path) {
-        Some(values) => !values.contains(&abort()),
+        Some(values) => !values.contains(&build_abort_value()),
         None => !schema.can_read(path, Intent::Abort.as_str()),
     };
     path.is_some_and(|path| !schema.says_only_at(&path) && bars(&path))
@@ -37,31 +40,32 @@ pub(crate) fn bars_abort(schema: &Schema, pointer: &str) -> bool {
 
 /// Lets what is said around a place hold of all other answers.
 pub(crate) fn excuse_abort(schema: &mut Value, pointer: &str) {
-    let names = names(pointer).unwrap_or_default();
-    excuse(schema, &names.iter().map(Cow::as_ref).collect::<Vec<_>>());
+    let names = property_names_of_pointer(pointer).unwrap_or_default();
+    exempt_abort_answers(schema, &names.iter().map(Cow::as_ref).collect::<Vec<_>>());
 }
 
-fn abort() -> Value {
+fn build_abort_value() -> Value {
     Value::from(Intent::Abort.as_str())
 }
 
 /// Adds `abort` to the values that a place lists.
 pub(crate) fn list_abort(schema: &mut Value, pointer: &str) {
     // A draft that does not know `const` lists nothing with it.
-    let lists = at(schema, pointer).is_some_and(|place| Schema::values_of(schema, place).is_some());
-    let Some(Value::Object(place)) = at_mut(schema, pointer).filter(|_| lists) else { return };
+    let lists =
+        find_at_pointer(schema, pointer).is_some_and(|place| Schema::values_of(schema, place).is_some());
+    let Some(Value::Object(place)) = find_at_pointer_mut(schema, pointer).filter(|_| lists) else { return };
     if let Some(only) = place.remove("const") {
         place.insert("enum".to_owned(), Value::Array(vec![only]));
     }
     if let Some(Value::Array(values)) = place.get_mut("enum")
-        && !values.contains(&abort())
+        && !values.contains(&build_abort_value())
     {
-        values.push(abort());
+        values.push(build_abort_value());
     }
 }
 
 /// The names of properties that a pointer leads through; `None` where it leads through anything else.
-fn names(pointer: &str) -> Option<Vec<Cow<'_, str>>> {
+fn property_names_of_pointer(pointer: &str) -> Option<Vec<Cow<'_, str>>> {
     let mut parts = pointer.split('/').skip(1);
     let mut found = Vec::new();
     while let Some(part) = parts.next() {
@@ -88,17 +92,17 @@ fn has_around(schema: &Value, names: &[Cow<'_, str>]) -> bool {
 }
 
 /// Lets what is said around hold of answers that do not give up.
-fn excuse(schema: &mut Value, names: &[&str]) {
+fn exempt_abort_answers(schema: &mut Value, names: &[&str]) {
     let (Value::Object(map), Some((name, rest))) = (schema, names.split_first()) else { return };
     if let Some(inner) = map.get_mut("properties").and_then(|named| named.get_mut(*name)) {
-        excuse(inner, rest);
+        exempt_abort_answers(inner, rest);
     }
     let around: Map<String, Value> =
         AROUND.iter().filter_map(|key| Some(((*key).to_owned(), map.remove(*key)?))).collect();
     if !around.is_empty() {
         let gives_up = names.iter().rev().fold(
             // Every draft knows `enum`.
-            json!({"enum": [abort()]}),
+            json!({"enum": [build_abort_value()]}),
             |inner, name| json!({"type": "object", "required": [name], "properties": {*name: inner}}),
         );
         map.insert("anyOf".to_owned(), json!([gives_up, around]));

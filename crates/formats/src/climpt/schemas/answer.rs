@@ -11,7 +11,7 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use super::allow_abort::{bars_abort, excuse_abort, list_abort};
-use super::satisfiable::{Written, check_presence, intent_places, list_values, pointer_of};
+use super::satisfiable::{WrittenSchema, check_presence, intent_places, list_values, pointer_of};
 use super::step_id::check_step_id;
 use super::unsatisfiable_intents::check_bars;
 use crate::climpt::older::answer_words::{bind_step_id, check_words, say_intents};
@@ -19,35 +19,35 @@ use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::kinds::Intent;
 use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
 use crate::lints;
-use crate::schemas::close;
-use crate::schemas::{Broken, SchemaFault, resolve_in_draft};
-use crate::source::files::join;
-use crate::source::loader::Desk;
-use crate::source::shared::Shared;
-use crate::source::suggest::{find_nearest_name, list, or_hint};
+use crate::schemas::close_object_schemas;
+use crate::schemas::{SchemaFault, UnresolvedSchema, resolve_in_draft};
+use crate::source::files::join_path;
+use crate::source::loader::SourceLoader;
+use crate::source::shared::SharedCell;
+use crate::source::suggest::{find_nearest_name, or_hint, quote_names};
 use crate::values::json::{Entry, Text};
 
 /// Schemas by file, name and the places of intents; each with the file that it was found in.
-type Known = HashMap<(String, String, Vec<String>), (Schema, Str)>;
+type SchemasByReference = HashMap<(String, String, Vec<String>), (Schema, Str)>;
 
 /// The schemas of the answers of a registry's steps. Many steps may name the same one, which is then made once.
-pub(crate) struct Answers<'a, 'f> {
+pub(crate) struct AnswerSchemas<'a, 'f> {
     bases: Vec<String>,
-    desk: &'a Desk<'f>,
-    known: Shared<Known>,
+    desk: &'a SourceLoader<'f>,
+    known: SharedCell<SchemasByReference>,
 }
 
-impl<'a, 'f> Answers<'a, 'f> {
+impl<'a, 'f> AnswerSchemas<'a, 'f> {
     /// The schemas in files below some bases.
-    pub(crate) fn new(bases: Vec<String>, desk: &'a Desk<'f>) -> Answers<'a, 'f> {
-        Answers { bases, desk, known: Shared::default() }
+    pub(crate) fn new(bases: Vec<String>, desk: &'a SourceLoader<'f>) -> AnswerSchemas<'a, 'f> {
+        AnswerSchemas { bases, desk, known: SharedCell::default() }
     }
 
     /// The schema of a step's answer, when all is well with it; findings say what is not.
     pub(crate) fn schema(&self, step: &StepDefinition<'_>) -> Option<Schema> {
         let (reference, desk) = (step.schema?, self.desk);
         let (mut schema, file) = self.shared(step, &reference)?;
-        let written = Written { step: step.id, reference: &reference, file: &file, desk };
+        let written = WrittenSchema { step: step.id, reference: &reference, file: &file, desk };
         if !check_step_id(step, schema.value(), &written, || names_in(&reference, &self.bases, desk)) {
             return None;
         }
@@ -88,9 +88,9 @@ impl<'a, 'f> Answers<'a, 'f> {
             return Some(known.clone());
         }
         let (mut open, file) = self.resolve(step, reference)?;
-        close(&mut open);
-        let written = Written { step: step.id, reference, file: &file, desk: self.desk };
-        let closed = compile(&written, open)?;
+        close_object_schemas(&mut open);
+        let written = WrittenSchema { step: step.id, reference, file: &file, desk: self.desk };
+        let closed = compile_schema(&written, open)?;
         if !written.admits(&closed) {
             return None;
         }
@@ -101,7 +101,7 @@ impl<'a, 'f> Answers<'a, 'f> {
                 list_abort(&mut sent, place);
             }
         }
-        let found = (compile(&written, sent)?, Str::from(file.as_str()));
+        let found = (compile_schema(&written, sent)?, Str::from(file.as_str()));
         self.known.lock().insert(key, found.clone());
         Some(found)
     }
@@ -112,7 +112,7 @@ impl<'a, 'f> Answers<'a, 'f> {
         for base in bases {
             match resolve_in_draft(desk, base, reference.file.text, reference.schema.text) {
                 Ok(value) => {
-                    return Some((value, join(base, reference.file.text)?));
+                    return Some((value, join_path(base, reference.file.text)?));
                 }
                 // The next base is for files that are not in this one, not for schemas that are wrong here.
                 Err(broken) if matches!(broken.fault, SchemaFault::NoFile(_)) => {
@@ -124,7 +124,7 @@ impl<'a, 'f> Answers<'a, 'f> {
                 }
             }
         }
-        let Broken { fault, at } = fault?;
+        let UnresolvedSchema { fault, at } = fault?;
         // Two failures in a row would have stopped a run under this name; here it does not begin.
         let message = match step.generation {
             Generation::Complete => format!("FAILED_SCHEMA_RESOLUTION: {fault}"),
@@ -168,7 +168,7 @@ impl<'a, 'f> Answers<'a, 'f> {
 }
 
 /// What the "complete" generation binds to one step.
-fn for_step(step: &StepDefinition<'_>, written: &Written<'_, '_>, shared: Schema) -> Option<Schema> {
+fn for_step(step: &StepDefinition<'_>, written: &WrittenSchema<'_, '_>, shared: Schema) -> Option<Schema> {
     let mut sent = shared.into_value();
     bind_step_id(step, written.reference, &mut sent, written.desk);
     if let Some(gate) = &step.gate {
@@ -184,12 +184,12 @@ fn for_step(step: &StepDefinition<'_>, written: &Written<'_, '_>, shared: Schema
             list_abort(&mut sent, &pointer);
         }
     }
-    compile(written, sent)
+    compile_schema(written, sent)
 }
 
 /// The names of the schemas in the first file that is there, as pointers where a pointer is written.
-fn names_in(reference: &SchemaReference<'_>, bases: &[String], desk: &Desk<'_>) -> Vec<String> {
-    let paths = bases.iter().filter_map(|base| join(base, reference.file.text));
+fn names_in(reference: &SchemaReference<'_>, bases: &[String], desk: &SourceLoader<'_>) -> Vec<String> {
+    let paths = bases.iter().filter_map(|base| join_path(base, reference.file.text));
     let Some(file) = paths.filter_map(|path| desk.json(&path).ok().flatten()).next() else {
         return Vec::new();
     };
@@ -203,7 +203,7 @@ fn names_in(reference: &SchemaReference<'_>, bases: &[String], desk: &Desk<'_>) 
     names.map(name).collect()
 }
 
-fn compile(written: &Written<'_, '_>, schema: Value) -> Option<Schema> {
+fn compile_schema(written: &WrittenSchema<'_, '_>, schema: Value) -> Option<Schema> {
     match Schema::new(schema) {
         Ok(schema) => Some(schema),
         Err(error) => {
@@ -226,14 +226,15 @@ fn check_intents(
     gate: &GateDefinition<'_>,
     pointer: Text<'_>,
     schema: &Value,
-    desk: &Desk<'_>,
+    desk: &SourceLoader<'_>,
 ) -> bool {
     let id = step.id;
     let push = |message: String, hint: String| {
         desk.found
             .push(Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, pointer.span, message).step(id).hint(hint));
     };
-    let Some(listed) = listed(at(schema, pointer.text.trim_start_matches('#'))) else {
+    let Some(listed) = enum_values_of_schema(find_at_pointer(schema, pointer.text.trim_start_matches('#')))
+    else {
         push(
             format!("`{}` leads to no `enum` in the schema of `{id}`", pointer.text),
             "point to the `enum` that lists the intents".to_owned(),
@@ -254,16 +255,16 @@ fn check_intents(
     let not_allowed: Vec<&str> = listed.iter().filter(is_lost).copied().collect();
     let difference = match (not_listed.is_empty(), not_allowed.is_empty()) {
         (true, true) => return true,
-        (false, true) => format!("the schema does not list {}", list(&not_listed)),
-        (true, false) => format!("the schema also lists {}", list(&not_allowed)),
+        (false, true) => format!("the schema does not list {}", quote_names(&not_listed)),
+        (true, false) => format!("the schema also lists {}", quote_names(&not_allowed)),
         (false, false) => {
-            format!("the schema lists {} instead of {}", list(&not_allowed), list(&not_listed))
+            format!("the schema lists {} instead of {}", quote_names(&not_allowed), quote_names(&not_listed))
         }
     };
     // The schema is what an agent is told, so that it names intents as definitions do.
     let alias = not_allowed.iter().find(|word| Generation::Closing.aliased(word).is_some());
     push(
-        format!("`{id}` allows {}, but {difference}", list(&allowed)),
+        format!("`{id}` allows {}, but {difference}", quote_names(&allowed)),
         match alias {
             Some(word) => Generation::Closing.suggestion(word),
             None if not_allowed.len() == 1
@@ -279,25 +280,25 @@ fn check_intents(
 
 /// Where a JSON pointer leads in a schema. As [`Value::pointer`], which makes two texts of each part of the pointer; this is
 /// asked several times for each step.
-pub(crate) fn at<'v>(schema: &'v Value, pointer: &str) -> Option<&'v Value> {
-    parts(pointer)?.try_fold(schema, |at, part| match at {
+pub(crate) fn find_at_pointer<'v>(schema: &'v Value, pointer: &str) -> Option<&'v Value> {
+    split_pointer(pointer)?.try_fold(schema, |at, part| match at {
         Value::Object(map) => map.look(&part),
-        Value::Array(items) => items.get(index(&part)?),
+        Value::Array(items) => items.get(parse_array_index(&part)?),
         _ => None,
     })
 }
 
 /// The same, to be changed.
-pub(crate) fn at_mut<'v>(schema: &'v mut Value, pointer: &str) -> Option<&'v mut Value> {
-    parts(pointer)?.try_fold(schema, |at, part| match at {
+pub(crate) fn find_at_pointer_mut<'v>(schema: &'v mut Value, pointer: &str) -> Option<&'v mut Value> {
+    split_pointer(pointer)?.try_fold(schema, |at, part| match at {
         Value::Object(map) => map.get_mut(&*part),
-        Value::Array(items) => items.get_mut(index(&part)?),
+        Value::Array(items) => items.get_mut(parse_array_index(&part)?),
         _ => None,
     })
 }
 
 /// The parts of a JSON pointer; `None` where it is none.
-fn parts(pointer: &str) -> Option<impl Iterator<Item = Cow<'_, str>>> {
+fn split_pointer(pointer: &str) -> Option<impl Iterator<Item = Cow<'_, str>>> {
     let well = pointer.is_empty() || pointer.starts_with('/');
     let part = |part| match str::contains(part, '~') {
         true => Cow::Owned(part.replace("~1", "/").replace("~0", "~")),
@@ -307,11 +308,11 @@ fn parts(pointer: &str) -> Option<impl Iterator<Item = Cow<'_, str>>> {
 }
 
 /// The place in a list that a part of a JSON pointer names.
-fn index(part: &str) -> Option<usize> {
+fn parse_array_index(part: &str) -> Option<usize> {
     (part == "0" || !part.starts_with(['0', '+'])).then(|| part.parse().ok()).flatten()
 }
 
-pub(crate) fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
+pub(crate) fn enum_values_of_schema(schema: Option<&Value>) -> Option<Vec<String>> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let schema = schema?;
     match (schema.look("enum").and_then(Value::as_array), schema.look("const")) {
@@ -321,7 +322,7 @@ pub(crate) fn listed(schema: Option<&Value>) -> Option<Vec<String>> {
     }
 }
 
-fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk<'_>) {
+fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &SourceLoader<'_>) {
     if let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| !schema.can_produce(field)) {
         let message = format!("`intentField` of `{id}` is `{field}`, where the schema allows no value");
         let finding = Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id);
@@ -335,8 +336,9 @@ fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk
     }
     // What is read has to be what was checked: otherwise free text would choose the way.
     if let (Some((field, span)), Some(pointer)) = (&gate.field, gate.schema_pointer) {
-        let described = listed(at(schema.value(), pointer.text.trim_start_matches('#')));
-        if described.is_some() && listed(schema.subschema(field)) != described {
+        let described =
+            enum_values_of_schema(find_at_pointer(schema.value(), pointer.text.trim_start_matches('#')));
+        if described.is_some() && enum_values_of_schema(schema.subschema(field)) != described {
             let message = format!(
                 "`intentField` of `{id}` is `{field}`, which is not what `{}` describes",
                 pointer.text
@@ -352,26 +354,29 @@ fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Desk
 
 /// The target of a jump has to be something the answer can hold. An object that its author left open is closed when
 /// it is sent, so that this is a warning, like a handed-on field there.
-fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, desk: &Desk<'_>) {
+fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, desk: &SourceLoader<'_>) {
     let jumps = gate.intents.iter().any(|(intent, _)| *intent == Intent::Jump);
     let Some((path, span)) = gate.target_field.as_ref().filter(|_| jumps) else { return };
     if sent.can_produce(path) {
         return;
     }
     let message = format!("`targetField` of `{id}` is `{path}`, which no answer of its schema can have");
-    let (at, there) = deepest(path, sent.value());
+    let (at, there) = follow_named_segments(path, sent.value());
     let place = if at.is_empty() { "the answer".to_owned() } else { format!("`{at}`") };
     let hint = match there.as_slice() {
         [] => format!("{place} can have no fields: add the field to the schema, or correct the path"),
         names => {
-            format!("{place} can have {}: add the field to the schema, or correct the path", list(names))
+            format!(
+                "{place} can have {}: add the field to the schema, or correct the path",
+                quote_names(names)
+            )
         }
     };
     desk.found.push(Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
 }
 
 /// How far a schema names the segments of a path, and which properties it names there.
-fn deepest<'v>(path: &FieldPath, schema: &'v Value) -> (String, Vec<&'v str>) {
+fn follow_named_segments<'v>(path: &FieldPath, schema: &'v Value) -> (String, Vec<&'v str>) {
     let (mut at, mut walked) = (schema, Vec::new());
     for segment in path.segments() {
         let Some(next) = at.look("properties").and_then(|properties| properties.look(segment)) else {
@@ -402,7 +407,7 @@ fn check_handoff(
     gate: &GateDefinition<'_>,
     sent: &Schema,
     open: impl Fn() -> Option<Schema>,
-    desk: &Desk<'_>,
+    desk: &SourceLoader<'_>,
 ) {
     for (path, span) in &gate.handoff {
         if sent.can_produce(path) {

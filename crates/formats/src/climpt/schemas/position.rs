@@ -2,16 +2,16 @@
 
 use cuegate_flow::diagnostics::Span;
 
-use crate::schemas::split;
-use crate::source::files::join;
-use crate::source::loader::Desk;
+use crate::schemas::split_reference;
+use crate::source::files::join_path;
+use crate::source::loader::SourceLoader;
 use crate::values::json::{Json, Kind};
 
 /// How many parts of schemas are looked at for one place: references may lead round.
 const PARTS_MAX: usize = 10_000;
 
 /// A part of a schema as it is written.
-pub(crate) struct Place {
+pub(crate) struct SchemaPlace {
     /// Its key.
     pub(crate) span: Span,
     /// The definition that it was found in, when a reference leads there: its name, and what of the way to the part lies
@@ -21,7 +21,7 @@ pub(crate) struct Place {
 
 /// What a walk has come to.
 #[derive(Default)]
-struct Found {
+struct WalkPosition {
     /// How many names it has followed.
     depth: usize,
     span: Option<Span>,
@@ -30,44 +30,49 @@ struct Found {
 }
 
 /// Looks for parts of schemas in files.
-struct Walk<'w, 'f> {
-    desk: &'w Desk<'f>,
+struct SchemaWalk<'w, 'f> {
+    desk: &'w SourceLoader<'f>,
     /// How many parts may be looked at yet.
     left: usize,
 }
 
 /// Where names lead from the top of a file: as deep as is written. `None` when not even the first is there.
-pub(crate) fn place(desk: &Desk<'_>, file: &str, names: &[String]) -> Option<Place> {
+pub(crate) fn locate_schema_part(
+    desk: &SourceLoader<'_>,
+    file: &str,
+    names: &[String],
+) -> Option<SchemaPlace> {
     let json = desk.json(file).ok().flatten()?;
-    let found = Walk { desk, left: PARTS_MAX }.follow(&json, file, names, 0);
-    let rest = |from: usize| names[from..].iter().map(|name| format!("/{}", escaped(name))).collect();
+    let found = SchemaWalk { desk, left: PARTS_MAX }.follow(&json, file, names, 0);
+    let rest =
+        |from: usize| names[from..].iter().map(|name| format!("/{}", escape_pointer_token(name))).collect();
     let definition = found.definition.map(|(name, from)| (name, rest(from)));
-    found.span.map(|span| Place { span, definition })
+    found.span.map(|span| SchemaPlace { span, definition })
 }
 
 /// The names of a JSON pointer.
-pub(crate) fn tokens(pointer: &str) -> Vec<String> {
+pub(crate) fn tokens_of_pointer(pointer: &str) -> Vec<String> {
     pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~")).collect()
 }
 
-fn escaped(name: &str) -> String {
+fn escape_pointer_token(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-impl Walk<'_, '_> {
+impl SchemaWalk<'_, '_> {
     /// Follows the names from the `depth`th on.
-    fn follow(&mut self, at: &Json, file: &str, names: &[String], depth: usize) -> Found {
-        let none = Found { depth, ..Found::default() };
+    fn follow(&mut self, at: &Json, file: &str, names: &[String], depth: usize) -> WalkPosition {
+        let none = WalkPosition { depth, ..WalkPosition::default() };
         let Some(left) = self.left.checked_sub(1) else { return none };
         self.left = left;
         if let Some(reference) = at.get("$ref").and_then(Json::as_text) {
             return self.refer(reference, file, names, depth).unwrap_or(none);
         }
         let Some(name) = names.get(depth) else { return none };
-        let mut best = match child(at, name) {
+        let mut best = match find_child(at, name) {
             Some((span, inner)) => {
                 let found = self.follow(inner, file, names, depth + 1);
-                Found { span: found.span.or(Some(span)), ..found }
+                WalkPosition { span: found.span.or(Some(span)), ..found }
             }
             None => none,
         };
@@ -87,26 +92,26 @@ impl Walk<'_, '_> {
     }
 
     /// Goes on where a reference leads.
-    fn refer(&mut self, reference: &str, file: &str, names: &[String], depth: usize) -> Option<Found> {
+    fn refer(&mut self, reference: &str, file: &str, names: &[String], depth: usize) -> Option<WalkPosition> {
         let own = self.desk.json(file).ok().flatten();
-        let (other, pointer) = split(reference, own.as_deref());
+        let (other, pointer) = split_reference(reference, own.as_deref());
         let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let file = if other.is_empty() { file.to_owned() } else { join(folder, other)? };
+        let file = if other.is_empty() { file.to_owned() } else { join_path(folder, other)? };
         let json = self.desk.json(&file).ok().flatten()?;
-        let way = tokens(&pointer);
+        let way = tokens_of_pointer(&pointer);
         let (mut at, mut span) = (&*json, json.span);
         for name in &way {
-            (span, at) = child(at, name)?;
+            (span, at) = find_child(at, name)?;
         }
         let found = self.follow(at, &file, names, depth);
         let name = way.last().cloned().unwrap_or(reference.to_owned());
         let definition = found.definition.or(Some((name, depth)));
-        Some(Found { depth: found.depth, span: found.span.or(Some(span)), definition })
+        Some(WalkPosition { depth: found.depth, span: found.span.or(Some(span)), definition })
     }
 }
 
 /// What a name leads to, and where that is called so.
-fn child<'j>(at: &'j Json, name: &str) -> Option<(Span, &'j Json)> {
+fn find_child<'j>(at: &'j Json, name: &str) -> Option<(Span, &'j Json)> {
     match &at.kind {
         Kind::List(items) => items.get(name.parse::<usize>().ok()?).map(|item| (item.span, item)),
         _ => at.entry(name).map(|entry| (entry.key_span, &entry.value)),

@@ -6,15 +6,15 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
-use super::answer::{at, at_mut, top_level};
-use super::position::{place, tokens};
+use super::answer::{find_at_pointer, find_at_pointer_mut, top_level};
+use super::position::{locate_schema_part, tokens_of_pointer};
 use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
 use crate::lints;
-use crate::source::loader::Desk;
+use crate::source::loader::SourceLoader;
 
 /// A schema as it is written.
-pub(crate) struct Written<'w, 'f> {
+pub(crate) struct WrittenSchema<'w, 'f> {
     /// The step whose answers it describes.
     pub(crate) step: &'w str,
     /// What the step says where it is.
@@ -22,10 +22,10 @@ pub(crate) struct Written<'w, 'f> {
     /// The file that it was found in.
     pub(crate) file: &'w str,
     /// Where that file lies open.
-    pub(crate) desk: &'w Desk<'f>,
+    pub(crate) desk: &'w SourceLoader<'f>,
 }
 
-impl Written<'_, '_> {
+impl WrittenSchema<'_, '_> {
     /// Whether an answer can fit, as far as that can be told; a finding says why not.
     pub(crate) fn admits(&self, schema: &Schema) -> bool {
         let Some(found) = schema.impossible() else { return true };
@@ -45,10 +45,10 @@ impl Written<'_, '_> {
 
     /// Where a part of the schema stands: as deep as is written. What several schemas refer to is called by its own name,
     /// so that the same is said for all of them.
-    pub(crate) fn place(&self, pointer: &str) -> Part {
+    pub(crate) fn place(&self, pointer: &str) -> SchemaPart {
         let own = self.reference.schema;
         let mut names = match own.text.strip_prefix('#') {
-            Some(pointer) => tokens(pointer),
+            Some(pointer) => tokens_of_pointer(pointer),
             None => {
                 let json = self.desk.json(self.file).ok().flatten();
                 let is_in = |key: &str| {
@@ -59,18 +59,18 @@ impl Written<'_, '_> {
                 holder.into_iter().chain([own.text]).map(str::to_owned).collect()
             }
         };
-        names.extend(tokens(pointer));
-        let found = place(self.desk, self.file, &names);
+        names.extend(tokens_of_pointer(pointer));
+        let found = locate_schema_part(self.desk, self.file, &names);
         let span = found.as_ref().map_or(own.span, |found| found.span);
         match found.and_then(|found| found.definition) {
-            Some((schema, pointer)) => Part { span, schema, pointer },
-            None => Part { span, schema: own.text.to_owned(), pointer: pointer.to_owned() },
+            Some((schema, pointer)) => SchemaPart { span, schema, pointer },
+            None => SchemaPart { span, schema: own.text.to_owned(), pointer: pointer.to_owned() },
         }
     }
 }
 
 /// A part of a schema as findings name it.
-pub(crate) struct Part {
+pub(crate) struct SchemaPart {
     /// Where it stands.
     pub(crate) span: Span,
     /// The schema that it is a part of: the step's, or a definition that this refers to.
@@ -97,9 +97,9 @@ pub(crate) fn intent_places(gate: &GateDefinition<'_>) -> Vec<String> {
 /// for join them there.
 pub(crate) fn list_values(schema: &mut Value, pointer: &str) {
     const SAYS_NOTHING: [&str; 6] = ["type", "title", "description", "default", "examples", "$comment"];
-    let values = at(schema, pointer).and_then(|place| Schema::values_of(schema, place));
+    let values = find_at_pointer(schema, pointer).and_then(|place| Schema::values_of(schema, place));
     let Some(values) = values.filter(|values| values.iter().all(Value::is_string)) else { return };
-    let Some(place) = at_mut(schema, pointer) else { return };
+    let Some(place) = find_at_pointer_mut(schema, pointer) else { return };
     let Value::Object(map) = place else { return };
     let is_listed = match (map.look("enum"), map.look("const")) {
         (Some(listed), None) => listed.as_array() == Some(&values),
@@ -119,7 +119,7 @@ pub(crate) fn check_presence(
     step: &StepDefinition<'_>,
     gate: &GateDefinition<'_>,
     schema: &Schema,
-    desk: &Desk<'_>,
+    desk: &SourceLoader<'_>,
 ) {
     let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| schema.can_produce(field)) else {
         return;

@@ -3,12 +3,12 @@
 use cuegate_flow::diagnostics::Diagnostic;
 use serde_json::Value;
 
-use super::answer::listed;
-use super::satisfiable::Written;
+use super::answer::enum_values_of_schema;
+use super::satisfiable::WrittenSchema;
 use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::lints;
-use crate::source::suggest::list;
+use crate::source::suggest::quote_names;
 
 /// Where a schema says which step it is for.
 const STEP_ID: &str = "/properties/stepId";
@@ -18,22 +18,23 @@ const STEP_ID: &str = "/properties/stepId";
 pub(crate) fn check_step_id(
     step: &StepDefinition<'_>,
     schema: &Value,
-    written: &Written<'_, '_>,
+    written: &WrittenSchema<'_, '_>,
     names: impl FnOnce() -> Vec<String>,
 ) -> bool {
     let (id, named) = (step.id, &written.reference.schema);
-    let Some(steps) = listed(schema.pointer(STEP_ID)) else { return true };
+    let Some(steps) = enum_values_of_schema(schema.pointer(STEP_ID)) else { return true };
     if steps.iter().any(|step| step == id) {
         return true;
     }
-    let message = format!("the schema of `{id}` is one for {}, by its `stepId`", list(&steps));
+    let message = format!("the schema of `{id}` is one for {}, by its `stepId`", quote_names(&steps));
     // There is one of its own: that is the one which was meant.
-    if let Some(own) = names().into_iter().find(|name| last(name) == id && name != named.text) {
+    if let Some(own) = names().into_iter().find(|name| last_segment_of_name(name) == id && name != named.text)
+    {
         let finding = Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, named.span, message);
         written.desk.found.push(finding.step(id).did_you_mean(&own));
         return false;
     }
-    let is_of_other = steps.iter().any(|step| step == last(named.text));
+    let is_of_other = steps.iter().any(|step| step == last_segment_of_name(named.text));
     let span = if is_of_other { named.span } else { written.place(STEP_ID).span };
     let finding = match step.generation {
         Generation::Complete => Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, span, message),
@@ -50,6 +51,6 @@ pub(crate) fn check_step_id(
 }
 
 /// The name of a schema, which may be written as a pointer.
-fn last(name: &str) -> &str {
+fn last_segment_of_name(name: &str) -> &str {
     name.rsplit('/').next().unwrap_or(name)
 }

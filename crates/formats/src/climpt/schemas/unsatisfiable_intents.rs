@@ -5,24 +5,26 @@ use cuegate_flow::{
     model::Schema,
 };
 
-use super::answer::listed;
+use super::answer::enum_values_of_schema;
 use crate::climpt::registry::kinds::Intent;
 use crate::climpt::registry::step_definition::{GateDefinition, StepDefinition};
 use crate::lints;
-use crate::source::loader::Desk;
-use crate::source::suggest::list;
+use crate::source::loader::SourceLoader;
+use crate::source::suggest::quote_names;
 
 /// Reports intents that the gate allows and the field lists, and that the rest of the schema bars; whether there are any.
 pub(crate) fn check_bars(
     step: &StepDefinition<'_>,
     gate: &GateDefinition<'_>,
     schema: &Schema,
-    desk: &Desk<'_>,
+    desk: &SourceLoader<'_>,
 ) -> bool {
     let Some((field, _)) = gate.field.as_ref().filter(|(field, _)| !schema.says_only_at(field)) else {
         return false;
     };
-    let (Some(written), Some(left)) = (listed(schema.subschema(field)), schema.values_at(field)) else {
+    let (Some(written), Some(left)) =
+        (enum_values_of_schema(schema.subschema(field)), schema.values_at(field))
+    else {
         return false;
     };
     if written.len() == left.len() {
@@ -43,7 +45,7 @@ pub(crate) fn check_bars(
     let message = format!(
         "the schema of `{}` lists {} at `{field}`, but rejects every answer with it",
         step.id,
-        list(&words)
+        quote_names(&words)
     );
     let hint = "correct what the schema says around the field (`anyOf`, `not`, `if`, an `enum` of the whole), or take the \
                 intent out of `allowedIntents`, of `transitions` and of the `enum`";

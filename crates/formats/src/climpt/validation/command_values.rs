@@ -11,7 +11,7 @@ const VARIABLE: &str = "CUEGATE_VALUE_";
 
 /// What the shell is inside of.
 #[derive(Clone, Copy, PartialEq)]
-enum Within {
+enum ShellState {
     /// A command: the whole one, or one in `$(…)`, with the number of other parentheses that are open.
     Command(u32),
     Single,
@@ -26,11 +26,11 @@ pub(super) fn with_values(
     source_of: &dyn Fn(&str) -> Option<Source>,
 ) -> (String, Vec<(Str, Source)>) {
     let (mut text, mut values) = (String::with_capacity(command.len()), Vec::<(Str, Source)>::new());
-    let (mut within, mut rest) = (vec![Within::Command(0)], command);
+    let (mut within, mut rest) = (vec![ShellState::Command(0)], command);
     // Quotes in a here-document or in `…` are not followed: a value there gets no quotes of its own.
     let mut is_plain = true;
     while let Some(char) = rest.chars().next() {
-        let now = within.last().copied().unwrap_or(Within::Command(0));
+        let now = within.last().copied().unwrap_or(ShellState::Command(0));
         if let Some((name, after)) = rest.strip_prefix("${").and_then(|inner| inner.split_once('}'))
             && let Some(source) = source_of(name.trim())
         {
@@ -40,7 +40,7 @@ pub(super) fn with_values(
                 values.len() - 1
             });
             let variable = format!("${{{VARIABLE}{}}}", number + 1);
-            let is_bare = matches!(now, Within::Command(_)) && is_plain;
+            let is_bare = matches!(now, ShellState::Command(_)) && is_plain;
             text.push_str(&if is_bare { format!("\"{variable}\"") } else { variable });
             rest = after;
             continue;
@@ -49,27 +49,29 @@ pub(super) fn with_values(
             text.chars().next_back().is_none_or(|last| last.is_whitespace() || ";&|(".contains(last));
         let mut length = char.len_utf8();
         match (now, char) {
-            (Within::Single, '\'') | (Within::Double, '"') | (Within::Comment, '\n') => _ = within.pop(),
-            (Within::Single | Within::Comment, _) => {}
+            (ShellState::Single, '\'') | (ShellState::Double, '"') | (ShellState::Comment, '\n') => {
+                _ = within.pop()
+            }
+            (ShellState::Single | ShellState::Comment, _) => {}
             (_, '\\') => length += rest[length..].chars().next().map_or(0, char::len_utf8),
             (_, '$') if rest[length..].starts_with('(') => {
                 length += 1;
-                within.push(Within::Command(0));
+                within.push(ShellState::Command(0));
             }
-            (Within::Double, _) => is_plain &= char != '`',
-            (Within::Command(_), '\'') => within.push(Within::Single),
-            (Within::Command(_), '"') => within.push(Within::Double),
-            (Within::Command(_), '#') if begins_word => within.push(Within::Comment),
-            (Within::Command(open), '(') => {
-                _ = within.last_mut().map(|last| *last = Within::Command(open + 1))
+            (ShellState::Double, _) => is_plain &= char != '`',
+            (ShellState::Command(_), '\'') => within.push(ShellState::Single),
+            (ShellState::Command(_), '"') => within.push(ShellState::Double),
+            (ShellState::Command(_), '#') if begins_word => within.push(ShellState::Comment),
+            (ShellState::Command(open), '(') => {
+                _ = within.last_mut().map(|last| *last = ShellState::Command(open + 1))
             }
-            (Within::Command(0), ')') if within.len() > 1 => _ = within.pop(),
-            (Within::Command(open), ')') => {
+            (ShellState::Command(0), ')') if within.len() > 1 => _ = within.pop(),
+            (ShellState::Command(open), ')') => {
                 let open = open.saturating_sub(1);
-                within.last_mut().map(|last| *last = Within::Command(open)).unwrap_or_default();
+                within.last_mut().map(|last| *last = ShellState::Command(open)).unwrap_or_default();
             }
-            (Within::Command(_), '<') => is_plain &= !rest[length..].starts_with('<'),
-            (Within::Command(_), _) => is_plain &= char != '`',
+            (ShellState::Command(_), '<') => is_plain &= !rest[length..].starts_with('<'),
+            (ShellState::Command(_), _) => is_plain &= char != '`',
         }
         text.push_str(&rest[..length]);
         rest = &rest[length..];

@@ -8,7 +8,7 @@ use cuegate_flow::{
 use crate::climpt::registry::step_definition::read_schema_reference;
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::{or_hint, suggestion};
+use crate::source::suggest::{format_suggestion, or_hint};
 use crate::values::json::{Entry, Fields, Text};
 
 /// What a condition of success can be.
@@ -175,7 +175,7 @@ fn read_extractors<'j>(fields: &Fields<'j, '_>) -> Vec<(Text<'j>, Extractor)> {
             extractors.push((Text { text: &entry.key, span: entry.key_span }, Extractor::Unknown));
             continue;
         };
-        let extractor = extractor(name);
+        let extractor = extractor_of_name(name);
         if extractor == Extractor::Unknown {
             let names: Vec<&str> = EXTRACTORS.iter().map(|(name, _)| *name).collect();
             fields.push(
@@ -184,7 +184,7 @@ fn read_extractors<'j>(fields: &Fields<'j, '_>) -> Vec<(Text<'j>, Extractor)> {
                     entry.value.span,
                     format!("`{name}` is no extractor, so that `{}` stays empty", entry.key),
                 )
-                .hint(suggestion(name, &names)),
+                .hint(format_suggestion(name, &names)),
             );
         }
         extractors.push((Text { text: &entry.key, span: entry.key_span }, extractor));
@@ -319,7 +319,7 @@ const EXTRACTORS: [(&str, Extractor); 18] = [
 ];
 
 /// The extractor of a name; [`Extractor::Unknown`] for any other.
-pub fn extractor(name: &str) -> Extractor {
+pub fn extractor_of_name(name: &str) -> Extractor {
     EXTRACTORS
         .iter()
         .find(|(known, _)| *known == name)
@@ -328,7 +328,7 @@ pub fn extractor(name: &str) -> Extractor {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXTRACTORS, extractor, success_when};
+    use super::{EXTRACTORS, extractor_of_name, success_when};
     use cuegate_flow::model::{Extractor, Success};
 
     #[test]
@@ -352,8 +352,8 @@ mod tests {
     #[test]
     fn extractors_by_name() {
         for (name, expected) in EXTRACTORS {
-            assert_eq!(extractor(name), expected);
+            assert_eq!(extractor_of_name(name), expected);
         }
-        assert_eq!(extractor("parseNothing"), Extractor::Unknown);
+        assert_eq!(extractor_of_name("parseNothing"), Extractor::Unknown);
     }
 }

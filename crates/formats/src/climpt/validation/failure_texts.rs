@@ -11,20 +11,25 @@ use crate::climpt::prompts::body::Prose;
 use crate::climpt::prompts::files::PromptFile;
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::{list, or_hint};
-use crate::templates::{Node, nodes, split};
+use crate::source::suggest::{or_hint, quote_names};
+use crate::templates::{FailureNode, parse_failure_prompt, split_front_matter};
 
 /// How tags begin that others of this family of notations know, and this one does not.
 const FOREIGN_TAGS: [&str; 6] = ["@", "^", ">", "!", "&", "../"];
 
 /// Reports what of a failure prompt shows nothing, or stays text, though a value of the validator was meant.
-pub(crate) fn check(file: &PromptFile, validator: &ValidatorDefinition<'_>, step: &str, found: &Findings) {
-    let matter = split(&file.text);
-    let reader = Reader { file, validator, step, found, prose: Prose::of(&matter) };
-    reader.nodes(&nodes(matter.body).0, None);
+pub(crate) fn check_failure_text(
+    file: &PromptFile,
+    validator: &ValidatorDefinition<'_>,
+    step: &str,
+    found: &Findings,
+) {
+    let matter = split_front_matter(&file.text);
+    let reader = FailureTextChecker { file, validator, step, found, prose: Prose::of(&matter) };
+    reader.nodes(&parse_failure_prompt(matter.body).0, None);
 }
 
-struct Reader<'r, 'j> {
+struct FailureTextChecker<'r, 'j> {
     file: &'r PromptFile,
     validator: &'r ValidatorDefinition<'j>,
     step: &'r str,
@@ -32,23 +37,23 @@ struct Reader<'r, 'j> {
     prose: Prose<'r>,
 }
 
-impl Reader<'_, '_> {
-    fn nodes(&self, nodes: &[Node<'_>], items: Option<(&str, ExtractorShape)>) {
+impl FailureTextChecker<'_, '_> {
+    fn nodes(&self, nodes: &[FailureNode<'_>], items: Option<(&str, ExtractorShape)>) {
         for node in nodes {
             match node {
-                Node::Text { text, at } => self.text(text, *at),
-                Node::Value { .. } | Node::Item { field: None, .. } => {}
-                Node::If { then, otherwise, .. } => {
+                FailureNode::Text { text, at } => self.text(text, *at),
+                FailureNode::Value { .. } | FailureNode::Item { field: None, .. } => {}
+                FailureNode::If { then, otherwise, .. } => {
                     self.nodes(then, items);
                     self.nodes(otherwise, items);
                 }
-                Node::Each { name, at, body } => self.each(name, *at, body),
-                Node::Item { field: Some(field), at } => self.field(field, *at, items),
+                FailureNode::Each { name, at, body } => self.each(name, *at, body),
+                FailureNode::Item { field: Some(field), at } => self.field(field, *at, items),
             }
         }
     }
 
-    fn each(&self, name: &str, at: usize, body: &[Node<'_>]) {
+    fn each(&self, name: &str, at: usize, body: &[FailureNode<'_>]) {
         // What is not taken out at all is said of the prompt.
         let Some(extractor) = self.extractor(name) else { return };
         let what = match extractor.yields() {
@@ -75,9 +80,10 @@ impl Reader<'_, '_> {
             Some((name, ExtractorShape::Texts)) => {
                 (format!("the items of `{name}` are texts, and have no `{field}`"), &[][..])
             }
-            Some((name, ExtractorShape::Objects(fields))) if !fields.contains(&field) => {
-                (format!("the items of `{name}` have no `{field}`; they have {}", list(fields)), fields)
-            }
+            Some((name, ExtractorShape::Objects(fields))) if !fields.contains(&field) => (
+                format!("the items of `{name}` have no `{field}`; they have {}", quote_names(fields)),
+                fields,
+            ),
             _ => return,
         };
         let span = self.span(at, "{{this.".len() + field.len() + 2);
@@ -147,7 +153,7 @@ mod tests {
         model::Extractor,
     };
 
-    use super::check;
+    use super::check_failure_text;
     use crate::climpt::prompts::files::PromptFile;
     use crate::climpt::validation::definition::ValidatorDefinition;
     use crate::source::findings::Findings;
@@ -169,7 +175,7 @@ mod tests {
         let text = line.repeat(20_000).into();
         let file = PromptFile { path: "f.md".to_owned(), file: FileId(0), text, by: 0 };
         let (found, before) = (Findings::default(), READ.get());
-        check(&file, &validator, "task", &found);
+        check_failure_text(&file, &validator, "task", &found);
         (READ.get() - before, found.into_parts().0.len())
     }
 

@@ -8,19 +8,19 @@ use super::definition::ValidatorDefinition;
 use crate::climpt::registry::definition::RegistryDefinition;
 use crate::lints;
 use crate::source::findings::Findings;
-use crate::source::suggest::list;
+use crate::source::suggest::quote_names;
 use crate::values::json::Text;
 
 /// A validator where a validation names it.
-pub(crate) struct Use<'v, 'j> {
+pub(crate) struct ValidatorUse<'v, 'j> {
     /// The validator.
     pub(crate) validator: &'v ValidatorDefinition<'j>,
     /// What its failure leads to.
-    pub(crate) asked: Asked,
+    pub(crate) asked: FailureInstruction,
 }
 
 /// What an agent is told when a validator fails.
-pub(crate) enum Asked {
+pub(crate) enum FailureInstruction {
     /// A failure prompt that reads these values, each with where it stands first.
     Prompt(Vec<(String, Span)>),
     /// Nothing: there is no remedy.
@@ -30,7 +30,11 @@ pub(crate) enum Asked {
 }
 
 /// Reports validators that nothing runs, failure patterns that no validator names, and values for nobody.
-pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '_>], found: &Findings) {
+pub(crate) fn report_unused(
+    registry: &RegistryDefinition<'_>,
+    uses: &[ValidatorUse<'_, '_>],
+    found: &Findings,
+) {
     // A name that leads nowhere may be meant to lead to what nobody names, and has been reported.
     let conditions: Vec<&str> = registry
         .validations
@@ -40,7 +44,7 @@ pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
         .collect();
     let conditions: HashSet<&str> = conditions.into_iter().collect();
     let defined: HashSet<&str> = registry.validators.iter().map(|known| known.name).collect();
-    let uses = Uses::of(registry, uses);
+    let uses = ValidatorUses::of(registry, uses);
     let lost = !conditions.is_subset(&defined)
         || registry.validations.iter().any(|validation| validation.misread)
         || (registry.misread && registry.validations.is_empty());
@@ -49,7 +53,7 @@ pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
     if let ([first, _, ..], true) = (&unnamed[..], conditions.is_empty()) {
         let names: Vec<&str> = unnamed.iter().map(|known| known.name).collect();
         let message =
-            format!("no validation names the validators {}, so that nothing runs them", list(&names));
+            format!("no validation names the validators {}, so that nothing runs them", quote_names(&names));
         let finding = Diagnostic::warning(lints::UNUSED_DEFINITION, first.span, message);
         found.push(
             finding
@@ -70,7 +74,7 @@ pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
             continue;
         }
         let own = uses.by_validator.get(name).map_or(&[][..], Vec::as_slice);
-        let Some(read) = read(own) else { continue };
+        let Some(read) = collect_read_values(own) else { continue };
         let told = validator.pattern.and_then(|named| uses.told.get(named.text));
         let is_unread = |param: &&Text<'_>| {
             let promised = told.is_some_and(|told| told.contains(param.text));
@@ -78,18 +82,20 @@ pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
         };
         let unread: Vec<&Text<'_>> =
             validator.extract.iter().map(|(param, _)| param).filter(is_unread).collect();
-        let asks = own.iter().any(|used| !matches!(used.asked, Asked::Nothing));
+        let asks = own.iter().any(|used| !matches!(used.asked, FailureInstruction::Nothing));
         if let ([first, _, ..], false) = (&unread[..], asks) {
             let names: Vec<&str> = unread.iter().map(|param| param.text).collect();
-            let message =
-                format!("no prompt is sent when `{name}` fails, so that nothing reads its {}", list(&names));
+            let message = format!(
+                "no prompt is sent when `{name}` fails, so that nothing reads its {}",
+                quote_names(&names)
+            );
             let hint = "remove `extractParams`, or let it be tried again: `\"action\": \"retry\"` with `maxAttempts` of at least 1";
             found.push(Diagnostic::warning(lints::UNUSED_VARIABLE, first.span, message).hint(hint));
             continue;
         }
         for param in unread {
             let message = format!("no failure prompt of `{name}` reads its `{}`", param.text);
-            found.push(unused(param.text, param.span, message));
+            found.push(build_unused_finding(param.text, param.span, message));
         }
     }
     let patterns: HashSet<&str> = registry.patterns.iter().map(|known| known.name).collect();
@@ -116,46 +122,47 @@ pub(crate) fn report_unused(registry: &RegistryDefinition<'_>, uses: &[Use<'_, '
             continue;
         }
         let own = uses.by_pattern.get(name).map_or(&[][..], Vec::as_slice);
-        if !own.iter().any(|used| matches!(used.asked, Asked::Prompt(_))) {
+        if !own.iter().any(|used| matches!(used.asked, FailureInstruction::Prompt(_))) {
             continue;
         }
-        let Some(read) = read(own) else { continue };
+        let Some(read) = collect_read_values(own) else { continue };
         for param in pattern.params.iter().filter(|param| !read.contains(param.text)) {
             let message = format!("the prompt of failure pattern `{name}` does not read `{}`", param.text);
-            found.push(unused(param.text, param.span, message));
+            found.push(build_unused_finding(param.text, param.span, message));
         }
     }
 }
 
-fn unused(param: &str, span: Span, message: String) -> Diagnostic {
+fn build_unused_finding(param: &str, span: Span, message: String) -> Diagnostic {
     Diagnostic::warning(lints::UNUSED_VARIABLE, span, message)
         .hint(format!("write `{{{{{param}}}}}` in the failure prompt, or remove it"))
 }
 
 /// The values that the failure prompts of some uses read; `None` when that is unknown for one of them.
-fn read<'u>(uses: &[&'u Use<'_, '_>]) -> Option<HashSet<&'u str>> {
+fn collect_read_values<'u>(uses: &[&'u ValidatorUse<'_, '_>]) -> Option<HashSet<&'u str>> {
     let mut read = HashSet::new();
     for used in uses {
         match &used.asked {
-            Asked::Prompt(values) => read.extend(values.iter().map(|(name, _)| name.as_str())),
-            Asked::Nothing => {}
-            Asked::Unknown => return None,
+            FailureInstruction::Prompt(values) => read.extend(values.iter().map(|(name, _)| name.as_str())),
+            FailureInstruction::Nothing => {}
+            FailureInstruction::Unknown => return None,
         }
     }
     Some(read)
 }
 
 /// Uses by what they are of.
-struct Uses<'u, 'v, 'j> {
-    by_validator: HashMap<&'j str, Vec<&'u Use<'v, 'j>>>,
-    by_pattern: HashMap<&'j str, Vec<&'u Use<'v, 'j>>>,
+struct ValidatorUses<'u, 'v, 'j> {
+    by_validator: HashMap<&'j str, Vec<&'u ValidatorUse<'v, 'j>>>,
+    by_pattern: HashMap<&'j str, Vec<&'u ValidatorUse<'v, 'j>>>,
     /// By failure pattern whose `params` are compared with a prompt: these. What is wrong with them is said there.
     told: HashMap<&'j str, HashSet<&'j str>>,
 }
 
-impl<'u, 'v, 'j> Uses<'u, 'v, 'j> {
-    fn of(registry: &RegistryDefinition<'j>, uses: &'u [Use<'v, 'j>]) -> Uses<'u, 'v, 'j> {
-        let mut all = Uses { by_validator: HashMap::new(), by_pattern: HashMap::new(), told: HashMap::new() };
+impl<'u, 'v, 'j> ValidatorUses<'u, 'v, 'j> {
+    fn of(registry: &RegistryDefinition<'j>, uses: &'u [ValidatorUse<'v, 'j>]) -> ValidatorUses<'u, 'v, 'j> {
+        let mut all =
+            ValidatorUses { by_validator: HashMap::new(), by_pattern: HashMap::new(), told: HashMap::new() };
         for used in uses {
             all.by_validator.entry(used.validator.name).or_default().push(used);
             if let Some(named) = used.validator.pattern {
@@ -165,7 +172,7 @@ impl<'u, 'v, 'j> Uses<'u, 'v, 'j> {
         let is_prompted = |name: &str| {
             all.by_pattern
                 .get(name)
-                .is_some_and(|own| own.iter().any(|used| matches!(used.asked, Asked::Prompt(_))))
+                .is_some_and(|own| own.iter().any(|used| matches!(used.asked, FailureInstruction::Prompt(_))))
         };
         for pattern in registry.patterns.iter().filter(|pattern| is_prompted(pattern.name)) {
             all.told.entry(pattern.name).or_default().extend(pattern.params.iter().map(|param| param.text));

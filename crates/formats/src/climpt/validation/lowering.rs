@@ -14,22 +14,22 @@ use cuegate_flow::{
 use super::command_values::with_values;
 use super::definition::{FailurePattern, OnFailure, ValidationStep, ValidatorDefinition};
 use super::failure_texts;
-use super::failure_values::{Asked, Use, report_unused};
+use super::failure_values::{FailureInstruction, ValidatorUse, report_unused};
 use crate::climpt::agent::parameters::same_name;
 use crate::climpt::agent::permission_mode::is_too_weak;
-use crate::climpt::prompts::compile::{Compiler, Prompt};
+use crate::climpt::prompts::compile::{Prompt, PromptCompiler};
 use crate::climpt::prompts::files::{PromptKey, Search};
-use crate::climpt::prompts::front_matter::User;
+use crate::climpt::prompts::front_matter::PromptUser;
 use crate::climpt::prompts::step_prompt::is_blank;
-use crate::climpt::prompts::variables::{Inputs, Scope};
+use crate::climpt::prompts::variables::{Inputs, PromptScope};
 use crate::climpt::registry::definition::RegistryDefinition;
-use crate::climpt::registry::gate_lowering::outcome;
+use crate::climpt::registry::gate_lowering::outcome_of_intent;
 use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::index::StepIndex;
 use crate::climpt::registry::inputs::DeclaredInput;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::lints;
-use crate::source::suggest::{find_nearest_name, list, or_hint};
+use crate::source::suggest::{find_nearest_name, or_hint, quote_names};
 
 /// After how long a validator is killed: 10 minutes. The documents name no limit, and a command without one can
 /// hold a run for ever; the slowest test suites that agents are given finish within it.
@@ -43,7 +43,7 @@ pub(crate) fn validators_of(closure: &str) -> String {
 /// What lowering validators needs.
 pub(crate) struct Validations<'v, 'c, 'f, 'j> {
     pub(crate) registry: &'v RegistryDefinition<'j>,
-    pub(crate) compiler: &'v Compiler<'c, 'f, 'j>,
+    pub(crate) compiler: &'v PromptCompiler<'c, 'f, 'j>,
     /// The inputs of each step, by its name.
     pub(crate) inputs: &'v [(&'j str, Vec<DeclaredInput>)],
     /// The steps that some way of running the registry enters first.
@@ -54,31 +54,36 @@ pub(crate) struct Validations<'v, 'c, 'f, 'j> {
 
 /// The steps of a draft as its validators are asked for: looked at once, as each closure step asks. What validators add
 /// to a draft hands nothing off.
-struct Ways {
+struct HandoffSources {
     /// Where each step stands.
     places: HashMap<Str, usize>,
     /// By a step, those that hand off to it, in the order of the draft.
     hand_off: HashMap<Str, Vec<Str>>,
 }
 
-impl Ways {
-    fn of(draft: &Draft) -> Ways {
+impl HandoffSources {
+    fn of(draft: &Draft) -> HandoffSources {
         let (mut places, mut hand_off) = (HashMap::new(), HashMap::<Str, Vec<Str>>::new());
         for (at, step) in draft.steps.iter().enumerate() {
             places.entry(step.name.clone()).or_insert(at);
-            for to in step.edges.iter().filter(|edge| edge.hands_off).flat_map(|edge| names(&edge.to)) {
+            for to in step
+                .edges
+                .iter()
+                .filter(|edge| edge.hands_off)
+                .flat_map(|edge| step_names_of_target(&edge.to))
+            {
                 let from = hand_off.entry(to.text.clone()).or_default();
                 if from.last() != Some(&step.name) {
                     from.push(step.name.clone());
                 }
             }
         }
-        Ways { places, hand_off }
+        HandoffSources { places, hand_off }
     }
 }
 
 /// A validator with all that belongs to it.
-struct Condition<'v, 'j> {
+struct ValidatorCondition<'v, 'j> {
     validator: &'v ValidatorDefinition<'j>,
     pattern: Option<&'v FailurePattern<'j>>,
 }
@@ -99,15 +104,14 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             self.check_pattern(validator, &patterns);
         }
         let mut uses = Vec::new();
-        let ways = Ways::of(draft);
+        let ways = HandoffSources::of(draft);
         for validation in &self.registry.validations {
             match self.closure_of(validation) {
                 Some(closure) => self.lower_one(validation, closure, (&mut *draft, &ways), &mut uses),
-                None => uses.extend(
-                    self.conditions(validation)
-                        .iter()
-                        .map(|condition| Use { validator: condition.validator, asked: Asked::Unknown }),
-                ),
+                None => uses.extend(self.conditions(validation).iter().map(|condition| ValidatorUse {
+                    validator: condition.validator,
+                    asked: FailureInstruction::Unknown,
+                })),
             }
         }
         report_unused(self.registry, &uses, &self.compiler.desk.found);
@@ -117,10 +121,10 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         &self,
         validation: &ValidationStep<'j>,
         closure: &'v StepDefinition<'j>,
-        (draft, ways): (&mut Draft, &Ways),
-        uses: &mut Vec<Use<'v, 'j>>,
+        (draft, ways): (&mut Draft, &HandoffSources),
+        uses: &mut Vec<ValidatorUse<'v, 'j>>,
     ) {
-        let conditions: Vec<Condition<'v, 'j>> = self.conditions(validation);
+        let conditions: Vec<ValidatorCondition<'v, 'j>> = self.conditions(validation);
         if conditions.is_empty() {
             return;
         }
@@ -144,7 +148,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         let mut edges = vec![Edge::new(Outcome::Pass, Target::End(Ending::Completed), validation.span)];
         for (index, condition) in conditions.iter().enumerate() {
             let on = Outcome::Fail(index as u16);
-            let mut asked = Asked::Nothing;
+            let mut asked = FailureInstruction::Nothing;
             if let OnFailure::Retry(max @ 1..) = validation.on_failure {
                 let remedy;
                 (remedy, asked) = match self.remedy(validation, closure, condition, &origins) {
@@ -152,12 +156,12 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                         found_by.push(by);
                         // Of one without a text it has been said that it has none.
                         let asked = match prompt.malformed || is_blank(&prompt.template) {
-                            true => Asked::Unknown,
-                            false => Asked::Prompt(prompt.failure_values),
+                            true => FailureInstruction::Unknown,
+                            false => FailureInstruction::Prompt(prompt.failure_values),
                         };
                         (Some(prompt.template), asked)
                     }
-                    None => (None, Asked::Unknown),
+                    None => (None, FailureInstruction::Unknown),
                 };
                 edges.push(Edge {
                     bound: Some(EdgeBound { counter, max }),
@@ -165,8 +169,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                     ..Edge::new(on.clone(), Target::Origin { among: origins.clone() }, validation.span)
                 });
             }
-            uses.push(Use { validator: condition.validator, asked });
-            let to = Target::End(ending(validation.on_failure, condition.validator.name));
+            uses.push(ValidatorUse { validator: condition.validator, asked });
+            let to = Target::End(ending_of_failure(validation.on_failure, condition.validator.name));
             edges.push(Edge::new(on, to, validation.span));
         }
         self.check_place(validation, &found_by);
@@ -194,7 +198,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     }
 
     /// The validators of a closure step, in order; those that there are not are reported.
-    fn conditions(&self, validation: &ValidationStep<'_>) -> Vec<Condition<'v, 'j>> {
+    fn conditions(&self, validation: &ValidationStep<'_>) -> Vec<ValidatorCondition<'v, 'j>> {
         let mut conditions = Vec::new();
         for written in &validation.conditions {
             let Some(validator) = self.registry.validators.iter().find(|known| known.name == written.text)
@@ -219,14 +223,14 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             let pattern = validator
                 .pattern
                 .and_then(|name| self.registry.patterns.iter().find(|pattern| pattern.name == name.text));
-            conditions.push(Condition { validator, pattern });
+            conditions.push(ValidatorCondition { validator, pattern });
         }
         conditions
     }
 
     /// Every step that can be the one a remedy goes back to: the work steps that hand off to the closure step, and
     /// the closure step itself where a run can come to it in another way.
-    fn origins(&self, validation: &ValidationStep<'j>, ways: &Ways) -> Vec<Name> {
+    fn origins(&self, validation: &ValidationStep<'j>, ways: &HandoffSources) -> Vec<Name> {
         let handing = ways.hand_off.get(validation.id).map(Vec::as_slice).unwrap_or_default();
         let mut origins: Vec<Name> = handing.iter().map(|step| Name::new(step, validation.span)).collect();
         if origins.is_empty() || self.entries.contains(&validation.id) {
@@ -240,7 +244,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         &self,
         validation: &ValidationStep<'_>,
         origins: &[Name],
-        (draft, ways): (&Draft, &Ways),
+        (draft, ways): (&Draft, &HandoffSources),
     ) {
         // Where nobody hands off, nobody is told anything.
         let told = |name: &Name| *name.text != *validation.id || self.entries.contains(&validation.id);
@@ -255,7 +259,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         }
         let message = format!(
             "{} must fix what the validators of `{}` find, but may not change files",
-            list(&weak),
+            quote_names(&weak),
             validation.id
         );
         self.push(
@@ -271,7 +275,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         &self,
         validation: &ValidationStep<'j>,
         closure: &'v StepDefinition<'j>,
-        condition: &Condition<'_, 'j>,
+        condition: &ValidatorCondition<'_, 'j>,
         origins: &[Name],
     ) -> Option<(Prompt, usize)> {
         let pattern = condition.pattern?;
@@ -301,8 +305,11 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             }
             Search::Missing(tried) => {
                 self.compiler.reads.unreadable();
-                let message =
-                    format!("failure pattern `{}` has no prompt: no file {}", pattern.name, list(&tried));
+                let message = format!(
+                    "failure pattern `{}` has no prompt: no file {}",
+                    pattern.name,
+                    quote_names(&tried)
+                );
                 let finding = Diagnostic::error(lints::MISSING_PROMPT, pattern.span, message)
                     .step(validation.id)
                     .hint("write one of the files");
@@ -312,10 +319,16 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             Search::Found(file) => {
                 let inputs = self.shared_inputs(&origin_steps);
                 let (origins, validator) = (&origin_steps[..], condition.validator);
-                let user = User::Remedy { closure, origins, pattern, validator, key: keys[file.by] };
-                let prompt =
-                    Inputs::with(&inputs, |inputs| self.compiler.compile(&file, Scope::Remedy(inputs), user));
-                failure_texts::check(&file, condition.validator, validation.id, &self.compiler.desk.found);
+                let user = PromptUser::Remedy { closure, origins, pattern, validator, key: keys[file.by] };
+                let prompt = Inputs::with(&inputs, |inputs| {
+                    self.compiler.compile(&file, PromptScope::Remedy(inputs), user)
+                });
+                failure_texts::check_failure_text(
+                    &file,
+                    condition.validator,
+                    validation.id,
+                    &self.compiler.desk.found,
+                );
                 self.check_values(validation, condition, pattern, &prompt.failure_values);
                 let mut prompt = prompt;
                 // Who misspells a value means one that there is, or what yields it is misspelt.
@@ -402,7 +415,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     fn check_values(
         &self,
         validation: &ValidationStep<'_>,
-        condition: &Condition<'_, '_>,
+        condition: &ValidatorCondition<'_, '_>,
         pattern: &FailurePattern<'_>,
         read: &[(String, cuegate_flow::diagnostics::Span)],
     ) {
@@ -414,7 +427,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             let message = format!(
                 "validator `{}` yields nothing, so that {} stay empty",
                 condition.validator.name,
-                list(&names)
+                quote_names(&names)
             );
             let finding = Diagnostic::warning(lints::UNDECLARED_VARIABLE, condition.validator.span, message);
             self.push(finding.hint("add `extractParams` to the validator").step(validation.id));
@@ -447,19 +460,19 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
 /// Leads the closure step's `closing` to its validators; what an agent of that step may touch.
 fn redirect_closing(
     draft: &mut Draft,
-    ways: &Ways,
+    ways: &HandoffSources,
     validation: &ValidationStep<'_>,
     generation: Generation,
     name: &str,
 ) -> Option<cuegate_flow::model::Boundary> {
     let step = &mut draft.steps[*ways.places.get(validation.id)?];
-    for edge in step.edges.iter_mut().filter(|edge| edge.on == outcome(generation.ending())) {
+    for edge in step.edges.iter_mut().filter(|edge| edge.on == outcome_of_intent(generation.ending())) {
         edge.to = Target::Step(Name::new(name, validation.span));
     }
     Some(step.boundary.clone())
 }
 
-fn names(to: &Target<Name>) -> impl Iterator<Item = &Name> {
+fn step_names_of_target(to: &Target<Name>) -> impl Iterator<Item = &Name> {
     let (several, one): (Vec<&Name>, Option<&Name>) = match to {
         Target::Step(step) => (vec![step], None),
         Target::End(_) => (Vec::new(), None),
@@ -474,7 +487,7 @@ fn names(to: &Target<Name>) -> impl Iterator<Item = &Name> {
 
 /// How a run ends when a validator fails and no remedy is left. Where failures are skipped it has completed; its
 /// record says that it was not validated.
-fn ending(on_failure: OnFailure, validator: &str) -> Ending {
+fn ending_of_failure(on_failure: OnFailure, validator: &str) -> Ending {
     match on_failure {
         OnFailure::Skip => Ending::Completed,
         OnFailure::Abort => {
@@ -489,5 +502,5 @@ fn ending(on_failure: OnFailure, validator: &str) -> Ending {
 
 /// Every name that a step leads to.
 pub(crate) fn targets_of(step: &Step<Name>) -> impl Iterator<Item = &Name> {
-    step.edges.iter().flat_map(|edge| names(&edge.to))
+    step.edges.iter().flat_map(|edge| step_names_of_target(&edge.to))
 }

@@ -7,20 +7,20 @@ use cuegate_flow::{
 };
 
 use crate::lints;
-use crate::source::loader::{Desk, Page};
+use crate::source::loader::{LoadedFile, SourceLoader};
 
 /// Reads the program at a path of the project, which is named at `written`.
-pub(crate) fn read_program(desk: &Desk<'_>, path: &str, written: Span) -> Option<Program> {
+pub(crate) fn read_program(desk: &SourceLoader<'_>, path: &str, written: Span) -> Option<Program> {
     let body = match desk.page(path) {
-        Page::Text { text, .. } => text,
-        Page::Missing => {
+        LoadedFile::Text { text, .. } => text,
+        LoadedFile::Missing => {
             desk.found.push(
                 Diagnostic::error(lints::UNREADABLE_FILE, written, format!("there is no handler `{path}`"))
                     .hint("write it, or correct the path"),
             );
             return None;
         }
-        Page::Faulty => return None,
+        LoadedFile::Faulty => return None,
     };
     let name = path.rsplit('/').next().unwrap_or(path);
     match start_of(name, &body) {
@@ -50,7 +50,7 @@ const START_TYPESCRIPT: &str = "if command -v deno >/dev/null; then exec deno ev
                                 echo 'a TypeScript module needs deno, or node 22.6 or newer' >&2; exit 127";
 
 /// Whether a text is a JavaScript module: it exports something.
-fn exports(text: &str) -> bool {
+fn has_exports(text: &str) -> bool {
     const WORDS: [&str; 9] = ["default", "const", "let", "var", "function", "async", "class", "{", "*"];
     let statements = text.split(['\n', ';', '}']);
     statements.filter_map(|statement| statement.trim_start().strip_prefix("export")).any(|rest| {
@@ -74,7 +74,7 @@ fn start_of(name: &str, text: &str) -> Option<Vec<Str>> {
         "ts" | "mts" => START_TYPESCRIPT,
         _ => "",
     };
-    if !script.is_empty() && exports(text) {
+    if !script.is_empty() && has_exports(text) {
         return Some(["sh", "-c", script, MODULE_ADAPTER].map(Into::into).into());
     }
     let program = match name.rsplit_once('.')?.1 {

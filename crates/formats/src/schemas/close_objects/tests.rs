@@ -1,9 +1,9 @@
-use super::close;
+use super::close_object_schemas;
 use cuegate_flow::model::Schema;
 use serde_json::{Value, json};
 
 fn closed(mut schema: Value) -> Value {
-    close(&mut schema);
+    close_object_schemas(&mut schema);
     schema
 }
 

@@ -1,10 +1,14 @@
-use super::{Named, merge};
+use super::{PropertyMergeMode, merge_schemas};
 use cuegate_flow::model::Schema;
 use serde_json::{Value, json};
 
 fn merged(parts: &[Value]) -> Value {
     let (own, bases) = parts.split_last().expect("at least one");
-    Value::Object(merge(bases.to_vec(), own.as_object().expect("a schema").clone(), Named::Together))
+    Value::Object(merge_schemas(
+        bases.to_vec(),
+        own.as_object().expect("a schema").clone(),
+        PropertyMergeMode::Together,
+    ))
 }
 
 #[test]
@@ -61,7 +65,7 @@ fn what_a_step_says_anew_of_a_property_counts() {
     let base = json!({"properties": {"plan": {"type": "string", "minLength": 20}, "size": {"enum": ["s"]}}});
     let own = json!({"properties": {"plan": {"type": "string"}}}).as_object().expect("one").clone();
     let expected = json!({"properties": {"plan": {"type": "string"}, "size": {"enum": ["s"]}}});
-    assert_eq!(Value::Object(merge(vec![base], own, Named::Anew)), expected);
+    assert_eq!(Value::Object(merge_schemas(vec![base], own, PropertyMergeMode::Anew)), expected);
 }
 
 #[test]
@@ -145,7 +149,8 @@ fn what_is_merged_says_what_its_parts_say() {
     for one in some() {
         for other in some() {
             let Value::Object(own) = &other else { continue };
-            let both = Value::Object(merge(vec![one.clone()], own.clone(), Named::Together));
+            let both =
+                Value::Object(merge_schemas(vec![one.clone()], own.clone(), PropertyMergeMode::Together));
             for value in &values {
                 let expected = fits(&one, value) && fits(&other, value);
                 assert_eq!(fits(&both, value), expected, "{value} in {both} of {one} and {other}");
@@ -189,7 +194,8 @@ fn what_is_said_of_others_is_what_a_validator_takes_it_for() {
             let own = own.as_object().expect("a schema");
             let mut written = json!({"$schema": draft, "$defs": {"base": base}, "$ref": "#/$defs/base"});
             written.as_object_mut().expect("a schema").extend(own.clone());
-            let mut both = Value::Object(merge(vec![base.clone()], own.clone(), Named::Together));
+            let mut both =
+                Value::Object(merge_schemas(vec![base.clone()], own.clone(), PropertyMergeMode::Together));
             both["$schema"] = draft.into();
             let compiled = |schema: &Value| Schema::new(schema.clone()).expect("it compiles");
             let (written, merged) = (compiled(&written), compiled(&both));
@@ -222,8 +228,12 @@ fn what_is_closed_stays_closed() {
 fn types_of_parts_hold_together() {
     let parts = |types: [&str; 2]| {
         let part = |kind: &str| json!({"type": kind}).as_object().expect("one").clone();
-        Schema::new(Value::Object(merge(vec![Value::Object(part(types[0]))], part(types[1]), Named::Anew)))
-            .unwrap()
+        Schema::new(Value::Object(merge_schemas(
+            vec![Value::Object(part(types[0]))],
+            part(types[1]),
+            PropertyMergeMode::Anew,
+        )))
+        .unwrap()
     };
     assert!(parts(["string", "string"]).problems(&json!("x")).is_empty());
     assert!(parts(["integer", "number"]).problems(&json!(1)).is_empty());

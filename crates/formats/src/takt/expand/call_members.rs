@@ -7,10 +7,10 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::fragments::lists_of;
 use super::selections::{SELECTIONS, add_selections};
-use super::tree::{items, set, text};
-use super::{Call, Expander, Layers, Node, SCOPE, get_mut, number};
+use super::tree::{build_text, items_of_list, set_key};
+use super::{Call, Expander, Layers, SCOPE, WorkflowNode, build_number, get_mut};
 use crate::lints;
-use crate::takt::condition::{Condition, as_argument, parse};
+use crate::takt::condition::{Condition, as_argument, parse_condition};
 use crate::takt::movement::COMPLETE;
 use crate::values::json::{Json, Kind};
 
@@ -53,7 +53,7 @@ impl Expander<'_, '_> {
                 let Some(node) = self.called(&mut member, &name, span, layers, call, rules) else {
                     return false;
                 };
-                let Some((agents, group)) = flattened(node) else {
+                let Some((agents, group)) = flatten_workflow(node) else {
                     let message =
                         format!("the called workflow `{name}` cannot be a member of a parallel step yet");
                     let hint = "only one that runs agents in parallel and nothing else can; call it in a step of its own";
@@ -75,8 +75,8 @@ impl Expander<'_, '_> {
             for rule in rules {
                 let Some(condition) = get_mut(rule, "condition") else { continue };
                 let Some(written) = condition.as_text() else { continue };
-                match rewritten(written.trim(), &groups) {
-                    Some(new) => *condition = text(new, condition.span),
+                match rewrite_condition(written.trim(), &groups) {
+                    Some(new) => *condition = build_text(new, condition.span),
                     None => wrong.push(condition.span),
                 }
             }
@@ -91,25 +91,25 @@ impl Expander<'_, '_> {
 }
 
 /// The agents of a workflow that is one parallel step, and what its results say of them.
-fn flattened(node: Node) -> Option<(Vec<Json>, Group)> {
+fn flatten_workflow(node: WorkflowNode) -> Option<(Vec<Json>, Group)> {
     let [item] = &node.items[..] else { return None };
     if item.call.is_some() || !node.monitors.is_empty() {
         return None;
     }
-    let mut agents = items(item.step.get("parallel")?).to_vec();
+    let mut agents = items_of_list(item.step.get("parallel")?).to_vec();
     for agent in agents.iter_mut().filter(|agent| agent.get(SCOPE).is_none()) {
         let span = agent.span;
         if let Some(name) = get_mut(agent, "name")
             && let Some(written) = name.as_text()
         {
-            *name = text(format!("{}{}", node.prefix, written.trim()), name.span);
+            *name = build_text(format!("{}{}", node.prefix, written.trim()), name.span);
         }
-        set(agent, SCOPE, number(node.scope, span));
+        set_key(agent, SCOPE, build_number(node.scope, span));
     }
-    let selections = item.step.get(SELECTIONS).map(items).unwrap_or_default().to_vec();
+    let selections = item.step.get(SELECTIONS).map(items_of_list).unwrap_or_default().to_vec();
     let mut group = Group { selections, size: agents.len(), complete: None, returns: BTreeMap::new() };
-    for rule in item.step.get("rules").map(items).unwrap_or_default() {
-        let condition = parse(rule.get("condition")?.as_text()?.trim()).ok()?;
+    for rule in item.step.get("rules").map(items_of_list).unwrap_or_default() {
+        let condition = parse_condition(rule.get("condition")?.as_text()?.trim()).ok()?;
         let to = |key: &str| rule.get(key).and_then(Json::as_text).map(str::trim);
         match (condition, to("next"), to("return")) {
             (Condition::All(word), Some(COMPLETE), None) => group.complete = Some(word),
@@ -125,9 +125,9 @@ fn flattened(node: Node) -> Option<(Vec<Json>, Group)> {
 }
 
 /// A condition on the members, as one on the agents. `None` if it cannot be said of them.
-fn rewritten(condition: &str, groups: &[Option<Group>]) -> Option<String> {
+fn rewrite_condition(condition: &str, groups: &[Option<Group>]) -> Option<String> {
     let call = |name: &str, words: &[String]| {
-        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let words: Vec<String> = words.iter().map(|word| quote_argument(word)).collect();
         format!("{name}({})", words.join(", "))
     };
     let each = |words: &[String]| -> Option<Vec<String>> {
@@ -145,7 +145,7 @@ fn rewritten(condition: &str, groups: &[Option<Group>]) -> Option<String> {
         }
         Some(all)
     };
-    match parse(condition).ok()? {
+    match parse_condition(condition).ok()? {
         Condition::All(word) => each(&vec![word; groups.len()]).map(|words| call("all", &words)),
         Condition::Each(words) if words.len() == groups.len() => {
             each(&words).map(|words| call("all", &words))
@@ -173,6 +173,6 @@ fn rewritten(condition: &str, groups: &[Option<Group>]) -> Option<String> {
     }
 }
 
-fn quoted(word: &str) -> String {
+fn quote_argument(word: &str) -> String {
     format!("\"{}\"", as_argument(word))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::diagnostics::Diagnostic;
 
-use super::tree::{items, overlay, set, set_entry, take, text};
+use super::tree::{build_text, items_of_list, overlay_object, set_entry, set_key, take_key};
 use super::{DEPTH_MAX, Expander, INSTALL, Layers, get_mut};
 use crate::lints;
 use crate::source::suggest;
@@ -30,8 +30,8 @@ impl Expander<'_, '_> {
         layers: &Layers,
         depth: usize,
     ) -> Option<(Json, Option<Entry>)> {
-        let Some(uses) = take(&mut step, "uses") else { return Some((step, None)) };
-        let with = take(&mut step, "with");
+        let Some(uses) = take_key(&mut step, "uses") else { return Some((step, None)) };
+        let with = take_key(&mut step, "with");
         let Some(name) = uses.value.as_text().map(str::trim) else {
             self.refuse(
                 Diagnostic::error(lints::WRONG_TYPE, uses.value.span, "`uses` must be text")
@@ -55,7 +55,7 @@ impl Expander<'_, '_> {
             return None;
         }
         let mut fragment = (*self.parsed(&path)?).clone();
-        let declared = take(&mut fragment, "params");
+        let declared = take_key(&mut fragment, "params");
         let declared = declared.as_ref().map(|params| params.value.pairs()).unwrap_or_default();
         let given = with.as_ref().map(|with| with.value.pairs()).unwrap_or_default();
         let mut bound = BTreeMap::new();
@@ -80,18 +80,18 @@ impl Expander<'_, '_> {
             let known: Vec<&str> = declared.iter().map(|param| &*param.key).collect();
             self.desk.found.push(match &known[..] {
                 [] => finding.hint("remove it"),
-                known => suggest::suggested(finding, &given.key, known),
+                known => suggest::add_suggestion(finding, &given.key, known),
             });
         }
         self.fill(&mut fragment, &bound);
         let (mut whole, _) = self.with_fragment(fragment, layers, depth + 1)?;
         let tree = match step.get("rules").map(|rules| &rules.kind) {
-            Some(Kind::Object(_)) => take(&mut step, "rules"),
+            Some(Kind::Object(_)) => take_key(&mut step, "rules"),
             _ => None,
         };
-        overlay(&mut whole, step);
+        overlay_object(&mut whole, step);
         if whole.get("name").is_none() {
-            set(&mut whole, "name", text(name, uses.value.span));
+            set_key(&mut whole, "name", build_text(name, uses.value.span));
         }
         Some((whole, tree))
     }
@@ -158,6 +158,6 @@ pub(super) fn all_members(parallel: &Json) -> Vec<Json> {
     ["fixed", "pool"]
         .iter()
         .filter_map(|key| parallel.get(key))
-        .flat_map(|list| items(list).to_vec())
+        .flat_map(|list| items_of_list(list).to_vec())
         .collect()
 }

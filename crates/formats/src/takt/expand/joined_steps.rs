@@ -2,8 +2,8 @@
 
 use cuegate_flow::diagnostics::Diagnostic;
 
-use super::tree::{items, list, set, set_entry, take, text};
-use super::{Exits, Expander, Node, SCOPE, get_mut, number};
+use super::tree::{build_list, build_text, items_of_list, set_entry, set_key, take_key};
+use super::{Exits, Expander, SCOPE, WorkflowNode, build_number, get_mut};
 use crate::lints;
 use crate::takt::movement::{ABORT, COMPLETE};
 use crate::values::json::{Entry, Json, Kind};
@@ -15,7 +15,7 @@ impl Expander<'_, '_> {
     /// Joins the steps of a workflow and of those that it calls: names get prefixes, targets lead on.
     pub(super) fn emit(
         &mut self,
-        node: &Node,
+        node: &WorkflowNode,
         exits: &Exits,
         steps: &mut Vec<Json>,
         monitors: &mut Vec<Json>,
@@ -32,7 +32,7 @@ impl Expander<'_, '_> {
                 continue;
             };
             let mut own = Exits { abort: exits.abort.clone(), ..Exits::default() };
-            for rule in step.get("rules").map(items).unwrap_or_default() {
+            for rule in step.get("rules").map(items_of_list).unwrap_or_default() {
                 let Some(label) = rule.get("condition").and_then(Json::as_text).map(str::trim) else {
                     continue;
                 };
@@ -48,8 +48,10 @@ impl Expander<'_, '_> {
             // Results without a rule are found while the steps of the called workflow are joined.
             let mut lacking: Vec<String> = Vec::new();
             for step in &mut steps[found..] {
-                if let Some(entry) = take(step, LACKS) {
-                    lacking.extend(items(&entry.value).iter().filter_map(Json::as_text).map(str::to_owned));
+                if let Some(entry) = take_key(step, LACKS) {
+                    lacking.extend(
+                        items_of_list(&entry.value).iter().filter_map(Json::as_text).map(str::to_owned),
+                    );
                 }
             }
             lacking.sort();
@@ -72,7 +74,7 @@ impl Expander<'_, '_> {
     }
 
     /// Rewrites the targets of the rules of a step or a judge.
-    fn lead_on(&mut self, step: &mut Json, node: &Node, exits: &Exits) {
+    fn lead_on(&mut self, step: &mut Json, node: &WorkflowNode, exits: &Exits) {
         let mut lacks: Vec<Json> = Vec::new();
         let Some(rules) = get_mut(step, "rules") else { return };
         let Kind::List(rules) = &mut rules.kind else { return };
@@ -83,24 +85,27 @@ impl Expander<'_, '_> {
                 continue;
             }
             let target = self.target(rule, node, exits);
-            let written = take(rule, "return").or_else(|| take(rule, "next"));
+            let written = take_key(rule, "return").or_else(|| take_key(rule, "next"));
             let Some(written) = written else { continue };
             let label = written.value.as_text().unwrap_or_default().trim().to_owned();
             let span = written.value.span;
             let to = target.unwrap_or_else(|| {
-                lacks.push(text(label, span));
+                lacks.push(build_text(label, span));
                 ABORT.to_owned()
             });
-            set_entry(rule, Entry { key: "next".into(), key_span: written.key_span, value: text(to, span) });
+            set_entry(
+                rule,
+                Entry { key: "next".into(), key_span: written.key_span, value: build_text(to, span) },
+            );
         }
         if !lacks.is_empty() {
             let span = step.span;
-            set(step, LACKS, list(lacks, span));
+            set_key(step, LACKS, build_list(lacks, span));
         }
     }
 
     /// The target of a rule; `None` if the caller has no rule for it.
-    fn target(&self, rule: &Json, node: &Node, exits: &Exits) -> Option<String> {
+    fn target(&self, rule: &Json, node: &WorkflowNode, exits: &Exits) -> Option<String> {
         if let Some(label) = rule.get("return").and_then(Json::as_text) {
             return match exits.is_root {
                 // Nothing calls it: its result is that of the run.
@@ -121,7 +126,7 @@ impl Expander<'_, '_> {
     }
 
     /// Rewrites a monitor: a called workflow in its cycle becomes the stage of all its steps.
-    fn monitor(&mut self, monitor: &mut Json, node: &Node, exits: &Exits) {
+    fn monitor(&mut self, monitor: &mut Json, node: &WorkflowNode, exits: &Exits) {
         for key in ["cycle", "ignore_steps"] {
             let Some(Json { kind: Kind::List(names), .. }) = get_mut(monitor, key) else { continue };
             for name in names {
@@ -131,21 +136,22 @@ impl Expander<'_, '_> {
                 let item = node.items.iter().find(|item| item.name == written);
                 *name = match item.and_then(|item| item.call.as_ref()) {
                     Some(call) => {
-                        let steps = call.step_names().into_iter().map(|step| text(step, span)).collect();
+                        let steps =
+                            call.step_names().into_iter().map(|step| build_text(step, span)).collect();
                         let mut stage = Json { span, kind: Kind::Object(Vec::new()) };
-                        set(&mut stage, NAME, text(prefixed, span));
-                        set(&mut stage, STAGE, list(steps, span));
+                        set_key(&mut stage, NAME, build_text(prefixed, span));
+                        set_key(&mut stage, STAGE, build_list(steps, span));
                         stage
                     }
-                    None => text(prefixed, span),
+                    None => build_text(prefixed, span),
                 };
             }
         }
         let span = monitor.span;
-        set(monitor, SCOPE, number(node.scope, span));
+        set_key(monitor, SCOPE, build_number(node.scope, span));
         if let Some(judge) = get_mut(monitor, "judge") {
             self.lead_on(judge, node, exits);
-            take(judge, LACKS);
+            take_key(judge, LACKS);
         }
     }
 }
@@ -155,7 +161,7 @@ pub(in crate::takt) const NAME: &str = "name";
 pub(in crate::takt) const STAGE: &str = "@stage";
 
 /// Gives a step or a member its full name and its scope. A member of a called workflow has them already.
-fn name_it(step: &mut Json, node: &Node) {
+fn name_it(step: &mut Json, node: &WorkflowNode) {
     if step.get(SCOPE).is_some() {
         return;
     }
@@ -163,7 +169,7 @@ fn name_it(step: &mut Json, node: &Node) {
     if let Some(name) = get_mut(step, "name")
         && let Some(written) = name.as_text()
     {
-        *name = text(format!("{}{}", node.prefix, written.trim()), name.span);
+        *name = build_text(format!("{}{}", node.prefix, written.trim()), name.span);
     }
-    set(step, SCOPE, number(node.scope, span));
+    set_key(step, SCOPE, build_number(node.scope, span));
 }

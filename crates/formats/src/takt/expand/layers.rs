@@ -1,7 +1,7 @@
 //! Where the files that a workflow names without a path are: beside the workflow, in the project, in the home folder, and
 //! in an installed TAKT.
 
-use crate::source::loader::{Desk, Page};
+use crate::source::loader::{LoadedFile, SourceLoader};
 use crate::values::{json::Kind, yaml};
 
 /// The virtual folder of the user's TAKT files.
@@ -17,7 +17,7 @@ pub(in crate::takt) struct Layers {
 
 impl Layers {
     /// The layers of a workflow in `folder`.
-    pub(in crate::takt) fn of(folder: &str, desk: &Desk<'_>) -> Layers {
+    pub(in crate::takt) fn of(folder: &str, desk: &SourceLoader<'_>) -> Layers {
         let mut folders = Vec::new();
         let mut add = |folder: String| {
             if !folders.contains(&folder) {
@@ -31,7 +31,7 @@ impl Layers {
         }
         add(".takt".to_owned());
         add(HOME.to_owned());
-        let language = language(desk).unwrap_or_else(|| "en".to_owned());
+        let language = read_configured_language(desk).unwrap_or_else(|| "en".to_owned());
         add(format!("{INSTALLED}/{language}"));
         add(INSTALLED.to_owned());
         Layers { folders }
@@ -41,7 +41,7 @@ impl Layers {
     /// in each layer.
     pub(in crate::takt) fn find(
         &self,
-        desk: &Desk<'_>,
+        desk: &SourceLoader<'_>,
         kinds: &[&str],
         name: &str,
         endings: &[&str],
@@ -63,7 +63,7 @@ impl Layers {
 
     /// Whether there is an installed TAKT, of which each version brings a definition `default`. A file and not a folder
     /// is looked for, because a run keeps the files of its definition.
-    pub(in crate::takt) fn has_installed(&self, desk: &Desk<'_>) -> bool {
+    pub(in crate::takt) fn has_installed(&self, desk: &SourceLoader<'_>) -> bool {
         let installed = Layers {
             folders: self.folders.iter().filter(|folder| folder.starts_with(INSTALLED)).cloned().collect(),
         };
@@ -86,9 +86,9 @@ impl Layers {
 }
 
 /// The language that TAKT is configured to use.
-fn language(desk: &Desk<'_>) -> Option<String> {
+fn read_configured_language(desk: &SourceLoader<'_>) -> Option<String> {
     [".takt/config.yaml", "~/.takt/config.yaml"].into_iter().find_map(|path| {
-        let Page::Text { file, text } = desk.page(path) else { return None };
+        let LoadedFile::Text { file, text } = desk.page(path) else { return None };
         // TAKT's own configuration is not checked here.
         let quiet = crate::source::findings::Findings::default();
         let config = yaml::parse(&text, file, &quiet)?;

@@ -23,13 +23,13 @@ pub(in crate::takt) use self::selections::{
     CANDIDATE, CANDIDATES, MAY_BE_EMPTY, SELECTIONS, SELECTOR, TEXTS,
 };
 pub(in crate::takt) use self::step_keys::{PART, TEAM};
-use self::step_keys::{Surroundings, always, rule_keys};
-use self::tree::{items, list, set, set_entry, take, text};
+use self::step_keys::{StepSurroundings, rewrite_always_rule, rule_keys};
+use self::tree::{build_list, build_text, items_of_list, set_entry, set_key, take_key};
 pub(in crate::takt) use self::workflow_keys::workflow_keys;
 use super::movement::{ABORT, COMPLETE};
 use crate::lints;
-use crate::source::files::join;
-use crate::source::loader::{Desk, Page};
+use crate::source::files::join_path;
+use crate::source::loader::{LoadedFile, SourceLoader};
 use crate::source::suggest;
 use crate::values::json::{Entry, Json, Kind};
 use crate::values::yaml;
@@ -45,16 +45,16 @@ const DEPTH_MAX: usize = 64;
 const STEPS_MAX: usize = 5_000;
 
 /// A workflow with everything that it uses.
-pub(in crate::takt) struct Expanded {
+pub(in crate::takt) struct ExpandedWorkflow {
     /// The workflow, in the older vocabulary.
     pub(in crate::takt) piece: Json,
     /// The called workflows with their contexts; the first is the workflow itself.
-    pub(in crate::takt) scopes: Vec<Scope>,
+    pub(in crate::takt) scopes: Vec<WorkflowScope>,
 }
 
 /// The context in which names in a step are resolved.
 #[derive(Debug, Clone)]
-pub(in crate::takt) struct Scope {
+pub(in crate::takt) struct WorkflowScope {
     /// The workflow that holds the step.
     pub(in crate::takt) root: Arc<Json>,
     /// Its folder.
@@ -70,7 +70,7 @@ pub(in crate::takt) struct Scope {
 }
 
 /// A workflow before its steps are joined: calls are resolved, targets are not.
-struct Node {
+struct WorkflowNode {
     scope: usize,
     prefix: String,
     initial: Option<String>,
@@ -82,10 +82,10 @@ struct Item {
     name: String,
     span: Span,
     step: Json,
-    call: Option<Node>,
+    call: Option<WorkflowNode>,
 }
 
-impl Node {
+impl WorkflowNode {
     /// The step with which it begins.
     fn entry(&self) -> Option<String> {
         let named = |name: &String| self.items.iter().find(|item| item.name == *name);
@@ -133,8 +133,8 @@ struct Call {
 }
 
 pub(super) struct Expander<'d, 'f> {
-    desk: &'d Desk<'f>,
-    scopes: Vec<Scope>,
+    desk: &'d SourceLoader<'f>,
+    scopes: Vec<WorkflowScope>,
     parsed: HashMap<String, Option<Arc<Json>>>,
     /// The files of the workflows that are being called, innermost last.
     stack: Vec<String>,
@@ -148,7 +148,11 @@ pub(super) struct Expander<'d, 'f> {
 }
 
 /// Expands a workflow. Returns `None` after reporting something that cannot run at all.
-pub(in crate::takt) fn expand(root: &Json, path: &str, desk: &Desk<'_>) -> Option<Expanded> {
+pub(in crate::takt) fn expand_workflow(
+    root: &Json,
+    path: &str,
+    desk: &SourceLoader<'_>,
+) -> Option<ExpandedWorkflow> {
     let mut expander = Expander {
         desk,
         scopes: Vec::new(),
@@ -180,23 +184,23 @@ pub(in crate::takt) fn expand(root: &Json, path: &str, desk: &Desk<'_>) -> Optio
         return None;
     }
     for key in ["steps", "movements"] {
-        if let Some(entry) = take(&mut piece, key) {
+        if let Some(entry) = take_key(&mut piece, key) {
             let span = entry.value.span;
             // A value that is no list has its own finding.
             let value =
-                if matches!(entry.value.kind, Kind::List(_)) { list(steps, span) } else { entry.value };
+                if matches!(entry.value.kind, Kind::List(_)) { build_list(steps, span) } else { entry.value };
             set_entry(&mut piece, Entry { value, ..entry });
             break;
         }
     }
-    if let Some(entry) = take(&mut piece, "loop_monitors") {
+    if let Some(entry) = take_key(&mut piece, "loop_monitors") {
         let span = entry.value.span;
         let value =
-            if matches!(entry.value.kind, Kind::List(_)) { list(monitors, span) } else { entry.value };
+            if matches!(entry.value.kind, Kind::List(_)) { build_list(monitors, span) } else { entry.value };
         set_entry(&mut piece, Entry { value, ..entry });
     } else if let Some(first) = monitors.first() {
         let span = first.span;
-        set(&mut piece, "loop_monitors", list(monitors, span));
+        set_key(&mut piece, "loop_monitors", build_list(monitors, span));
     }
     let key = ["initial_step", "initial_movement"].into_iter().find(|key| piece.get(key).is_some());
     // The document of pieces requires the key; TAKT and its later documents do not.
@@ -214,21 +218,21 @@ pub(in crate::takt) fn expand(root: &Json, path: &str, desk: &Desk<'_>) -> Optio
         });
         if is_known {
             let span = written.map_or(piece.span, |value| value.span);
-            set(&mut piece, key.unwrap_or("initial_step"), text(entry, span));
+            set_key(&mut piece, key.unwrap_or("initial_step"), build_text(entry, span));
         }
     }
-    Some(Expanded { piece, scopes: expander.scopes })
+    Some(ExpandedWorkflow { piece, scopes: expander.scopes })
 }
 
 impl Expander<'_, '_> {
     /// Reads a workflow and what it calls.
-    fn node(&mut self, root: Arc<Json>, path: &str, call: Call) -> Node {
+    fn node(&mut self, root: Arc<Json>, path: &str, call: Call) -> WorkflowNode {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
         let layers = Layers::of(&folder, self.desk);
         let mut rules = call.rules.clone();
         self.rules_of_all_steps(&root, &layers, &mut rules);
         let scope = self.scopes.len();
-        self.scopes.push(Scope {
+        self.scopes.push(WorkflowScope {
             root: root.clone(),
             folder,
             layers: layers.clone(),
@@ -239,20 +243,20 @@ impl Expander<'_, '_> {
         let params = self.bind(&root, &call);
         let pools = self.pools(&root, &layers, &params);
         let default_tools = root.get("capabilities").cloned();
-        let mut node = Node {
+        let mut node = WorkflowNode {
             scope,
             prefix: call.prefix.clone(),
             initial: ["initial_step", "initial_movement"]
                 .iter()
                 .find_map(|key| Some(root.get(key)?.as_text()?.trim().to_owned())),
             items: Vec::new(),
-            monitors: root.get("loop_monitors").map(|all| items(all).to_vec()).unwrap_or_default(),
+            monitors: root.get("loop_monitors").map(|all| items_of_list(all).to_vec()).unwrap_or_default(),
         };
         for monitor in &mut node.monitors {
             self.fill(monitor, &params);
         }
         let written = ["steps", "movements"].iter().find_map(|key| root.get(key));
-        for item in written.map(items).unwrap_or_default() {
+        for item in written.map(items_of_list).unwrap_or_default() {
             let mut step = item.clone();
             if !matches!(step.kind, Kind::Object(_)) {
                 node.items.push(Item { name: String::new(), span: step.span, step, call: None });
@@ -282,13 +286,13 @@ impl Expander<'_, '_> {
                 }
                 continue;
             }
-            take(&mut step, "kind");
+            take_key(&mut step, "kind");
             rule_keys(&mut step);
-            always(&mut step);
+            rewrite_always_rule(&mut step);
             if !self.call_members(&mut step, &layers, &call, &rules) {
                 continue;
             }
-            let surroundings = Surroundings {
+            let surroundings = StepSurroundings {
                 layers: &layers,
                 pools: &pools,
                 tools: default_tools.as_ref(),
@@ -311,8 +315,8 @@ impl Expander<'_, '_> {
         layers: &Layers,
         caller: &Call,
         rules: &[(String, Span)],
-    ) -> Option<Node> {
-        let Some(entry) = take(step, "call") else {
+    ) -> Option<WorkflowNode> {
+        let Some(entry) = take_key(step, "call") else {
             self.refuse(
                 Diagnostic::error(lints::MISSING_KEY, span, format!("`call` is missing in `{name}`"))
                     .hint("name the workflow"),
@@ -337,7 +341,7 @@ impl Expander<'_, '_> {
         let path = if is_path {
             let own =
                 self.stack.last().and_then(|path| path.rsplit_once('/')).map_or("", |(folder, _)| folder);
-            let paths = ["", ".yaml", ".yml"].map(|ending| join(own, &format!("{target}{ending}")));
+            let paths = ["", ".yaml", ".yml"].map(|ending| join_path(own, &format!("{target}{ending}")));
             paths.into_iter().flatten().find(|path| self.desk.is_file(path))
         } else {
             layers.find(self.desk, &["workflows", "pieces"], &target, &ENDINGS)
@@ -352,7 +356,7 @@ impl Expander<'_, '_> {
             return None;
         };
         if self.stack.contains(&path) || self.stack.len() >= DEPTH_MAX {
-            let cycle: Vec<&str> = self.stack.iter().chain([&path]).map(|path| stem(path)).collect();
+            let cycle: Vec<&str> = self.stack.iter().chain([&path]).map(|path| stem_of_path(path)).collect();
             let message = format!("workflows call each other in a cycle: {}", cycle.join(" → "));
             self.refuse(
                 Diagnostic::error(lints::INVALID_VALUE, entry.value.span, message)
@@ -362,12 +366,12 @@ impl Expander<'_, '_> {
         }
         let root = self.parsed(&path)?;
         let mut vars = caller.vars.clone();
-        for entry in take(step, "vars").iter().flat_map(|vars| vars.value.pairs()) {
+        for entry in take_key(step, "vars").iter().flat_map(|vars| vars.value.pairs()) {
             if let Some(text) = entry.value.scalar_text() {
                 vars.insert(entry.key.to_string(), text.to_string());
             }
         }
-        let args = take(step, "args").map(|args| args.value.pairs().to_vec()).unwrap_or_default();
+        let args = take_key(step, "args").map(|args| args.value.pairs().to_vec()).unwrap_or_default();
         let prefix = format!("{}{name}/", caller.prefix);
         let prefixes = std::iter::once(prefix.clone()).chain(caller.prefixes.iter().cloned()).collect();
         self.stack.push(path.clone());
@@ -390,8 +394,8 @@ impl Expander<'_, '_> {
             return known.clone();
         }
         let read = match self.desk.page(path) {
-            Page::Text { file, text } => yaml::parse(&text, file, &self.desk.found).map(Arc::new),
-            Page::Missing | Page::Faulty => None,
+            LoadedFile::Text { file, text } => yaml::parse(&text, file, &self.desk.found).map(Arc::new),
+            LoadedFile::Missing | LoadedFile::Faulty => None,
         };
         let is_object = |json: &Arc<Json>| matches!(json.kind, Kind::Object(_));
         if let Some(other) = read.as_ref().filter(|json| !is_object(json)) {
@@ -451,7 +455,7 @@ impl Expander<'_, '_> {
         };
         let names: Vec<&str> = keys.keys().copied().collect();
         let verb = if names.len() == 1 { "has" } else { "have" };
-        let message = format!("{} {verb} no effect here", suggest::list(&names));
+        let message = format!("{} {verb} no effect here", suggest::quote_names(&names));
         let finding = Diagnostic::note(lints::UNUSED_KEY, *first, message);
         self.desk
             .found
@@ -467,12 +471,12 @@ fn get_mut<'j>(of: &'j mut Json, key: &str) -> Option<&'j mut Json> {
     entries.iter_mut().find(|entry| *entry.key == *key).map(|entry| &mut entry.value)
 }
 
-fn number(n: usize, span: Span) -> Json {
+fn build_number(n: usize, span: Span) -> Json {
     Json { span, kind: Kind::Number(n.into()) }
 }
 
 /// The name of a file without folders and ending.
-fn stem(path: &str) -> &str {
+fn stem_of_path(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }

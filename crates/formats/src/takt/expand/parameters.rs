@@ -13,7 +13,7 @@ impl Expander<'_, '_> {
     /// Replaces parameters of a called workflow.
     pub(super) fn fill(&mut self, value: &mut Json, params: &BTreeMap<String, Json>) {
         let mut unknown: Vec<(String, Span)> = Vec::new();
-        tree::substitute(value, &|name| params.get(name), &mut |name, span| {
+        tree::substitute_params(value, &|name| params.get(name), &mut |name, span| {
             unknown.push((name.to_owned(), span))
         });
         for (name, span) in unknown {
@@ -22,7 +22,7 @@ impl Expander<'_, '_> {
             let known: Vec<&str> = params.keys().map(String::as_str).collect();
             self.desk.found.push(match &known[..] {
                 [] => finding.hint("declare it in `params`"),
-                known => suggest::suggested(finding, &name, known),
+                known => suggest::add_suggestion(finding, &name, known),
             });
             self.refused = true;
         }
@@ -68,7 +68,7 @@ impl Expander<'_, '_> {
                 let known: Vec<&str> = declared.iter().map(|param| &*param.key).collect();
                 self.desk.found.push(match &known[..] {
                     [] => finding.hint("remove it"),
-                    known => suggest::suggested(finding, &arg.key, known),
+                    known => suggest::add_suggestion(finding, &arg.key, known),
                 });
             }
         }

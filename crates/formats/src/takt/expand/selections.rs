@@ -3,11 +3,11 @@
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::fragments::all_members;
-use super::step_keys::Surroundings;
-use super::tree::{items, list, set, take, text};
-use super::{Expander, SCOPE, get_mut, number};
+use super::step_keys::StepSurroundings;
+use super::tree::{build_list, build_text, items_of_list, set_key, take_key};
+use super::{Expander, SCOPE, build_number, get_mut};
 use crate::lints;
-use crate::source::suggest::suggested;
+use crate::source::suggest::add_suggestion;
 use crate::values::json::{Entry, Json, Kind};
 
 /// The key of a step with the selections that are made before it begins.
@@ -23,7 +23,7 @@ pub(in crate::takt) const MAY_BE_EMPTY: &str = "@may_be_empty";
 
 /// A candidate of a pool of texts.
 #[derive(Debug, Clone)]
-pub(super) struct Candidate {
+pub(super) struct PoolCandidate {
     pub(super) id: Json,
     pub(super) description: Option<Json>,
     pub(super) policies: Vec<Json>,
@@ -32,11 +32,12 @@ pub(super) struct Candidate {
 
 impl Expander<'_, '_> {
     /// Replaces fixed members and a pool by one list, with the selection of those in the pool.
-    pub(super) fn pool_of_members(&mut self, step: &mut Json, around: &Surroundings<'_>) {
+    pub(super) fn pool_of_members(&mut self, step: &mut Json, around: &StepSurroundings<'_>) {
         let Some(parallel) = get_mut(step, "parallel") else { return };
-        let (span, fixed) = (parallel.span, parallel.get("fixed").map(items).unwrap_or_default().len());
+        let (span, fixed) =
+            (parallel.span, parallel.get("fixed").map(items_of_list).unwrap_or_default().len());
         let mut members = all_members(parallel);
-        let selection = take(parallel, "selection");
+        let selection = take_key(parallel, "selection");
         let (key_span, written) = match selection {
             Some(entry) => (entry.key_span, entry.value),
             None => (span, Json { span, kind: Kind::Object(Vec::new()) }),
@@ -46,30 +47,30 @@ impl Expander<'_, '_> {
         if let Some(entry) = unknown {
             let message = format!("unknown key `{}` in `parallel`", entry.key);
             let finding = Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message);
-            self.refuse(suggested(finding, &entry.key, &known));
+            self.refuse(add_suggestion(finding, &entry.key, &known));
             return;
         }
-        *parallel = list(Vec::new(), span);
-        let name = selector(step, around);
+        *parallel = build_list(Vec::new(), span);
+        let name = selector_name_of_step(step, around);
         let mut candidates = Vec::new();
         for member in members.iter_mut().skip(fixed) {
             let Some(id) = member.get("name").cloned() else { continue };
-            candidates.push(candidate(&id, member.get("description").cloned()));
-            set(member, CANDIDATE, with_selector(&name, &id));
+            candidates.push(build_candidate(&id, member.get("description").cloned()));
+            set_key(member, CANDIDATE, with_selector(&name, &id));
         }
         if !candidates.is_empty() {
             let entry = Entry { key: "selection".into(), key_span, value: written };
             self.select(step, entry, name, candidates, fixed > 0, around);
         }
         if let Some(parallel) = get_mut(step, "parallel") {
-            *parallel = list(members, span);
+            *parallel = build_list(members, span);
         }
     }
 
     /// Replaces the pool of `dynamic_facets` by its texts, with their selection.
-    pub(super) fn texts_of_pools(&mut self, step: &mut Json, around: &Surroundings<'_>) {
-        let Some(mut facets) = take(step, "dynamic_facets") else { return };
-        let named = take(&mut facets.value, "pool");
+    pub(super) fn texts_of_pools(&mut self, step: &mut Json, around: &StepSurroundings<'_>) {
+        let Some(mut facets) = take_key(step, "dynamic_facets") else { return };
+        let named = take_key(&mut facets.value, "pool");
         let Some(name) = named.as_ref().and_then(|named| named.value.as_text()).map(str::trim) else {
             // A parameter without a value has its own finding.
             if !self.refused {
@@ -104,17 +105,17 @@ impl Expander<'_, '_> {
             );
             return;
         }
-        let selector = selector(step, around);
+        let selector = selector_name_of_step(step, around);
         let (mut candidates, mut texts) = (Vec::new(), Vec::new());
-        for Candidate { id, description, policies, knowledge } in pool {
-            candidates.push(candidate(id, description.clone()));
-            let mut part = object(id.span);
-            set(&mut part, CANDIDATE, with_selector(&selector, id));
-            set(&mut part, "policy", list(policies.clone(), id.span));
-            set(&mut part, "knowledge", list(knowledge.clone(), id.span));
+        for PoolCandidate { id, description, policies, knowledge } in pool {
+            candidates.push(build_candidate(id, description.clone()));
+            let mut part = build_empty_object(id.span);
+            set_key(&mut part, CANDIDATE, with_selector(&selector, id));
+            set_key(&mut part, "policy", build_list(policies.clone(), id.span));
+            set_key(&mut part, "knowledge", build_list(knowledge.clone(), id.span));
             texts.push(part);
         }
-        set(step, TEXTS, list(texts, facets.value.span));
+        set_key(step, TEXTS, build_list(texts, facets.value.span));
         self.select(step, facets, selector, candidates, true, around);
     }
 
@@ -126,7 +127,7 @@ impl Expander<'_, '_> {
         name: String,
         candidates: Vec<Json>,
         may_be_empty: bool,
-        around: &Surroundings<'_>,
+        around: &StepSurroundings<'_>,
     ) {
         let span = written.key_span;
         let mut selection = written.value;
@@ -137,46 +138,46 @@ impl Expander<'_, '_> {
             );
             return;
         }
-        set(&mut selection, SELECTOR, text(name, span));
-        set(&mut selection, SCOPE, number(around.scope, span));
-        set(&mut selection, CANDIDATES, list(candidates, span));
-        set(&mut selection, MAY_BE_EMPTY, Json { span, kind: Kind::Boolean(may_be_empty) });
+        set_key(&mut selection, SELECTOR, build_text(name, span));
+        set_key(&mut selection, SCOPE, build_number(around.scope, span));
+        set_key(&mut selection, CANDIDATES, build_list(candidates, span));
+        set_key(&mut selection, MAY_BE_EMPTY, Json { span, kind: Kind::Boolean(may_be_empty) });
         add_selections(step, vec![selection]);
     }
 }
 
 /// Adds selections to those of a step.
 pub(super) fn add_selections(step: &mut Json, new: Vec<Json>) {
-    let mut all = step.get(SELECTIONS).map(items).unwrap_or_default().to_vec();
+    let mut all = step.get(SELECTIONS).map(items_of_list).unwrap_or_default().to_vec();
     all.extend(new);
     if !all.is_empty() {
         let span = step.span;
-        set(step, SELECTIONS, list(all, span));
+        set_key(step, SELECTIONS, build_list(all, span));
     }
 }
 
 /// The name of the step that selects for a step.
-fn selector(step: &Json, around: &Surroundings<'_>) -> String {
+fn selector_name_of_step(step: &Json, around: &StepSurroundings<'_>) -> String {
     let name = step.get("name").and_then(Json::as_text).unwrap_or_default().trim();
     format!("{}{name}@select", around.prefix)
 }
 
-fn candidate(id: &Json, description: Option<Json>) -> Json {
-    let mut candidate = object(id.span);
-    set(&mut candidate, "id", id.clone());
+fn build_candidate(id: &Json, description: Option<Json>) -> Json {
+    let mut candidate = build_empty_object(id.span);
+    set_key(&mut candidate, "id", id.clone());
     if let Some(description) = description {
-        set(&mut candidate, "description", description);
+        set_key(&mut candidate, "description", description);
     }
     candidate
 }
 
 fn with_selector(selector: &str, id: &Json) -> Json {
-    let mut of = object(id.span);
-    set(&mut of, SELECTOR, text(selector, id.span));
-    set(&mut of, "id", id.clone());
+    let mut of = build_empty_object(id.span);
+    set_key(&mut of, SELECTOR, build_text(selector, id.span));
+    set_key(&mut of, "id", id.clone());
     of
 }
 
-fn object(span: Span) -> Json {
+fn build_empty_object(span: Span) -> Json {
     Json { span, kind: Kind::Object(Vec::new()) }
 }

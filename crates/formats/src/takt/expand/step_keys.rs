@@ -6,7 +6,7 @@ use cuegate_flow::{
     model::tools::only_writes,
 };
 
-use super::tree::{as_list, items, list, set, set_entry, take, text};
+use super::tree::{as_list, build_list, build_text, items_of_list, set_entry, set_key, take_key};
 use super::workflow_keys::Pools;
 use super::{Expander, Layers, SELECTIONS, get_mut};
 use crate::lints;
@@ -28,7 +28,7 @@ const CAPABILITIES: [(&str, &[&str]); 3] = [
 ];
 
 /// What the keys of a step refer to.
-pub(super) struct Surroundings<'s> {
+pub(super) struct StepSurroundings<'s> {
     pub(super) layers: &'s Layers,
     pub(super) pools: &'s Pools,
     /// The tools of steps that name none.
@@ -61,7 +61,7 @@ impl Expander<'_, '_> {
     }
 
     /// Rewrites the keys of a step and of its members.
-    pub(super) fn step_keys(&mut self, step: &mut Json, around: &Surroundings<'_>) {
+    pub(super) fn step_keys(&mut self, step: &mut Json, around: &StepSurroundings<'_>) {
         let Some(parallel) = get_mut(step, "parallel") else {
             self.agent_keys(step, around, false);
             return;
@@ -72,7 +72,7 @@ impl Expander<'_, '_> {
         let others =
             ["capabilities", "provider_options", "promotion", "completion_retry", "review_completion"];
         for key in WITHOUT_EFFECT.into_iter().chain(others) {
-            if let Some(entry) = take(step, key) {
+            if let Some(entry) = take_key(step, key) {
                 self.ignore(&entry);
             }
         }
@@ -82,7 +82,7 @@ impl Expander<'_, '_> {
             if member.get(super::SCOPE).is_some() {
                 continue;
             }
-            take(member, "kind");
+            take_key(member, "kind");
             self.agent_keys(member, around, true);
         }
         if let Some(parallel) = get_mut(step, "parallel") {
@@ -90,17 +90,17 @@ impl Expander<'_, '_> {
         }
     }
 
-    fn agent_keys(&mut self, step: &mut Json, around: &Surroundings<'_>, is_member: bool) {
-        let &Surroundings { layers, tools: default, .. } = around;
+    fn agent_keys(&mut self, step: &mut Json, around: &StepSurroundings<'_>, is_member: bool) {
+        let &StepSurroundings { layers, tools: default, .. } = around;
         if !matches!(step.kind, Kind::Object(_)) {
             return;
         }
         for key in WITHOUT_EFFECT {
-            if let Some(entry) = take(step, key) {
+            if let Some(entry) = take_key(step, key) {
                 self.ignore(&entry);
             }
         }
-        if let Some(entry) = take(step, "mode") {
+        if let Some(entry) = take_key(step, "mode") {
             self.ignore(&entry);
         }
         let has_tools = step.get("allowed_tools").is_some();
@@ -111,13 +111,13 @@ impl Expander<'_, '_> {
         self.texts_of_pools(step, around);
         self.leader(step, is_member);
         for key in ["companion", "companions"] {
-            if let Some(entry) = take(step, key) {
+            if let Some(entry) = take_key(step, key) {
                 self.approximate(entry.key_span, "companions do not speak while an agent works".to_owned());
             }
         }
         self.structured_output(step, around.schemas, layers);
         if step.get("session").and_then(Json::as_text) == Some("compact")
-            && let Some(entry) = take(step, "session")
+            && let Some(entry) = take_key(step, "session")
         {
             self.ignore(&entry);
         }
@@ -129,7 +129,7 @@ impl Expander<'_, '_> {
             && let Some(Json { kind: Kind::List(reports), .. }) = get_mut(contracts, "report")
         {
             for report in reports {
-                take(report, "use_judge");
+                take_key(report, "use_judge");
             }
         }
         self.instruction(step);
@@ -137,14 +137,14 @@ impl Expander<'_, '_> {
 
     /// The tools that capabilities allow.
     fn tools(&mut self, step: &mut Json, layers: &Layers, default: Option<&Json>) {
-        let own = take(step, "capabilities");
-        let options = take(step, "provider_options");
+        let own = take_key(step, "capabilities");
+        let options = take_key(step, "provider_options");
         if let Some(options) = &options {
             self.ignore(options);
             let tools = options.value.get("claude").and_then(|claude| claude.get("allowed_tools"));
             if let Some(tools) = tools.filter(|_| step.get("allowed_tools").is_none()) {
                 let tools = tools.clone();
-                set(step, "allowed_tools", tools);
+                set_key(step, "allowed_tools", tools);
             }
         }
         let Some(names) =
@@ -162,13 +162,13 @@ impl Expander<'_, '_> {
             if let Some(listed) = listed {
                 // A later name wins.
                 tools = Some(
-                    items(listed)
+                    items_of_list(listed)
                         .iter()
-                        .map(|tool| text(tool.as_text().unwrap_or_default(), name.span))
+                        .map(|tool| build_text(tool.as_text().unwrap_or_default(), name.span))
                         .collect(),
                 );
             } else if let Some((_, listed)) = known.filter(|(_, listed)| !listed.is_empty()) {
-                tools = Some(listed.iter().map(|tool| text(*tool, name.span)).collect());
+                tools = Some(listed.iter().map(|tool| build_text(*tool, name.span)).collect());
             } else if known.is_none() && preset.is_none() {
                 let message = format!("the capability `{written}` is not found");
                 let hint = format!("it is looked for in {}", layers.places("provider-options"));
@@ -177,23 +177,23 @@ impl Expander<'_, '_> {
         }
         if let Some(tools) = tools {
             let span = names.span;
-            set(step, "allowed_tools", list(tools, span));
+            set_key(step, "allowed_tools", build_list(tools, span));
         }
     }
 
     /// A step whose capabilities hold a tool that only writes may change files, unless it says otherwise.
     fn edit(step: &mut Json) {
         let is_said = ["edit", "permission_mode"].iter().any(|key| step.get(key).is_some());
-        let tools = step.get("allowed_tools").map(items).unwrap_or_default();
+        let tools = step.get("allowed_tools").map(items_of_list).unwrap_or_default();
         let writing = tools.iter().find(|tool| tool.as_text().is_some_and(only_writes));
         if let Some(span) = writing.filter(|_| !is_said).map(|tool| tool.span) {
-            set(step, "edit", Json { span, kind: Kind::Boolean(true) });
+            set_key(step, "edit", Json { span, kind: Kind::Boolean(true) });
         }
     }
 
     /// A leader that splits its work: the settings of those who do the parts become a step within the step.
     fn leader(&mut self, step: &mut Json, is_member: bool) {
-        let Some(mut leader) = take(step, "team_leader") else { return };
+        let Some(mut leader) = take_key(step, "team_leader") else { return };
         if !matches!(leader.value.kind, Kind::Object(_)) {
             self.refuse(
                 Diagnostic::error(lints::WRONG_TYPE, leader.value.span, "`team_leader` must be a mapping")
@@ -202,7 +202,7 @@ impl Expander<'_, '_> {
             return;
         }
         for key in ["part_tags", "refill_threshold", "timeout_ms", "fail_on_part_error", "inspect_tools"] {
-            if let Some(entry) = take(&mut leader.value, key) {
+            if let Some(entry) = take_key(&mut leader.value, key) {
                 self.ignore(&entry);
             }
         }
@@ -214,7 +214,7 @@ impl Expander<'_, '_> {
             );
             return;
         }
-        let commands = step.get("quality_gates").map(items).unwrap_or_default();
+        let commands = step.get("quality_gates").map(items_of_list).unwrap_or_default();
         if let Some(command) = commands.iter().find(|gate| gate.get("command").is_some()) {
             let message = "commands as quality gates of a `team_leader` are not supported yet";
             self.refuse(
@@ -234,49 +234,49 @@ impl Expander<'_, '_> {
         let span = leader.key_span;
         let mut part = Json { span, kind: Kind::Object(Vec::new()) };
         for (key, of_part) in [("persona", "part_persona"), ("allowed_tools", "part_allowed_tools")] {
-            let value = take(&mut leader.value, of_part).map(|entry| entry.value);
+            let value = take_key(&mut leader.value, of_part).map(|entry| entry.value);
             if let Some(value) = value.or_else(|| step.get(key).cloned()) {
-                set(&mut part, key, value);
+                set_key(&mut part, key, value);
             }
         }
         for key in ["policy", "knowledge", "model"] {
             if let Some(value) = step.get(key).cloned() {
-                set(&mut part, key, value);
+                set_key(&mut part, key, value);
             }
         }
-        let edit = take(step, "edit").map(|entry| entry.value);
-        let edit = take(&mut leader.value, "part_edit").map(|entry| entry.value).or(edit);
+        let edit = take_key(step, "edit").map(|entry| entry.value);
+        let edit = take_key(&mut leader.value, "part_edit").map(|entry| entry.value).or(edit);
         let edit = edit.unwrap_or(Json { span, kind: Kind::Boolean(false) });
-        set(&mut part, "edit", edit);
-        let own_mode = take(step, "required_permission_mode");
-        if let Some(mode) = take(&mut leader.value, "part_permission_mode").or(own_mode) {
-            set(&mut part, "required_permission_mode", mode.value);
+        set_key(&mut part, "edit", edit);
+        let own_mode = take_key(step, "required_permission_mode");
+        if let Some(mode) = take_key(&mut leader.value, "part_permission_mode").or(own_mode) {
+            set_key(&mut part, "required_permission_mode", mode.value);
         }
         self.permission(&mut part);
-        set(&mut part, "session", text("refresh", span));
-        set(&mut part, "instruction", text("Do your part of the work, and nothing else.", span));
-        take(step, "permission_mode");
-        take(step, "allowed_tools");
-        set(step, "edit", Json { span, kind: Kind::Boolean(false) });
-        if let Some(persona) = take(&mut leader.value, "persona") {
-            set(step, "persona", persona.value);
+        set_key(&mut part, "session", build_text("refresh", span));
+        set_key(&mut part, "instruction", build_text("Do your part of the work, and nothing else.", span));
+        take_key(step, "permission_mode");
+        take_key(step, "allowed_tools");
+        set_key(step, "edit", Json { span, kind: Kind::Boolean(false) });
+        if let Some(persona) = take_key(&mut leader.value, "persona") {
+            set_key(step, "persona", persona.value);
         }
-        set(&mut leader.value, PART, part);
-        set(step, TEAM, leader.value);
+        set_key(&mut leader.value, PART, part);
+        set_key(step, TEAM, leader.value);
     }
 
     /// Reads the older name of `completion_retry`, and leaves the key out of members and of steps with `team_leader`: the
     /// edges of those steps do not lead on from an answer of their own.
     fn completion(&mut self, step: &mut Json, is_left_out: bool) {
         const KEY: &str = "completion_retry";
-        if let Some(mut older) = take(step, "review_completion") {
+        if let Some(mut older) = take_key(step, "review_completion") {
             older.key = KEY.into();
             set_entry(step, older);
         }
         if !is_left_out {
             return;
         }
-        if let Some(entry) = take(step, KEY) {
+        if let Some(entry) = take_key(step, KEY) {
             self.approximate(
                 entry.key_span,
                 "no judge looks whether the work of a member, or of a `team_leader`, is complete".to_owned(),
@@ -286,14 +286,14 @@ impl Expander<'_, '_> {
 
     /// Models of later visits. An entry without a model is about a ladder outside of the workflow.
     fn promotion(&mut self, step: &mut Json) {
-        let Some(mut promotion) = take(step, "promotion") else { return };
+        let Some(mut promotion) = take_key(step, "promotion") else { return };
         let Kind::List(entries) = &mut promotion.value.kind else {
             set_entry(step, promotion);
             return;
         };
         for entry in entries.iter_mut() {
             for key in ["provider", "provider_options"] {
-                take(entry, key);
+                take_key(entry, key);
             }
         }
         let is_ladder = |entry: &Json| matches!(entry.pairs(), [only] if &*only.key == "at");
@@ -310,7 +310,7 @@ impl Expander<'_, '_> {
 
     /// The minimum of the permission.
     fn permission(&mut self, step: &mut Json) {
-        let Some(required) = take(step, "required_permission_mode") else { return };
+        let Some(required) = take_key(step, "required_permission_mode") else { return };
         let edits = matches!(step.get("edit").map(|edit| &edit.kind), Some(Kind::Boolean(true)));
         let mode = required.value.as_text();
         // `edit: true` is more than `readonly`, and `edit: false` less than what the minimum asks for.
@@ -325,8 +325,8 @@ impl Expander<'_, '_> {
     fn gates(&mut self, step: &mut Json) {
         let Some(Json { kind: Kind::List(gates), .. }) = get_mut(step, "quality_gates") else { return };
         for gate in gates {
-            take(gate, "name");
-            let folder = take(gate, "cwd");
+            take_key(gate, "name");
+            let folder = take_key(gate, "cwd");
             let folder = folder.as_ref().and_then(|cwd| Some((cwd.value.as_text()?.trim(), cwd.value.span)));
             let Some((folder, _)) = folder.filter(|(folder, _)| !matches!(*folder, "" | "." | "./")) else {
                 continue;
@@ -335,7 +335,7 @@ impl Expander<'_, '_> {
                 && let Some(written) = command.as_text()
             {
                 let quoted = folder.replace('\'', r"'\''");
-                *command = text(format!("cd '{quoted}' && {{ {written}\n}}"), command.span);
+                *command = build_text(format!("cd '{quoted}' && {{ {written}\n}}"), command.span);
             }
         }
     }
@@ -352,7 +352,7 @@ impl Expander<'_, '_> {
                 let finding = Diagnostic::warning(lints::MISSING_KEY, span, message);
                 self.desk.found.push(finding.hint("write what the agent is to do"));
             }
-            set(step, "instruction", text("{task}", span));
+            set_key(step, "instruction", build_text("{task}", span));
         }
     }
 }
@@ -367,16 +367,16 @@ pub(super) fn rule_keys(step: &mut Json) {
     for rule in rules {
         // Both of them is a finding of the reader.
         if rule.get("condition").is_none()
-            && let Some(when) = take(rule, "when")
+            && let Some(when) = take_key(rule, "when")
         {
             let value = match when.value.scalar_text() {
-                Some(expression) => text(format!("when({})", expression.trim()), when.value.span),
+                Some(expression) => build_text(format!("when({})", expression.trim()), when.value.span),
                 None => when.value,
             };
             set_entry(rule, Entry { key: "condition".into(), value, ..when });
         }
         if rule.get("command_gates").and_then(Json::as_text) == Some("skip")
-            && let Some(gates) = take(rule, "command_gates")
+            && let Some(gates) = take_key(rule, "command_gates")
         {
             let value = Json { span: gates.value.span, kind: Kind::Boolean(false) };
             set_entry(rule, Entry { key: "quality_gates".into(), value, ..gates });
@@ -385,7 +385,7 @@ pub(super) fn rule_keys(step: &mut Json) {
 }
 
 /// Rules that hold without a question become texts: the only one, or the one that holds if no other does.
-pub(super) fn always(step: &mut Json) {
+pub(super) fn rewrite_always_rule(step: &mut Json) {
     let Some(Json { kind: Kind::List(rules), .. }) = get_mut(step, "rules") else { return };
     let is_always = |rule: &Json| {
         let condition = rule.get("condition").and_then(Json::as_text).unwrap_or_default();
@@ -403,6 +403,6 @@ pub(super) fn always(step: &mut Json) {
     }
     let meaning = if at == 0 { "done" } else { "none of the others holds" };
     if let Some(condition) = get_mut(&mut rules[at], "condition") {
-        *condition = text(meaning, condition.span);
+        *condition = build_text(meaning, condition.span);
     }
 }

@@ -5,17 +5,17 @@ use cuegate_flow::{Str, diagnostics::Span};
 use crate::values::json::{Entry, Json, Kind};
 
 /// A text at a place.
-pub(super) fn text(text: impl Into<Str>, span: Span) -> Json {
+pub(super) fn build_text(text: impl Into<Str>, span: Span) -> Json {
     Json { span, kind: Kind::Text(text.into()) }
 }
 
 /// A list at a place.
-pub(super) fn list(items: Vec<Json>, span: Span) -> Json {
+pub(super) fn build_list(items: Vec<Json>, span: Span) -> Json {
     Json { span, kind: Kind::List(items) }
 }
 
 /// The items of a list; none for any other value.
-pub(super) fn items(of: &Json) -> &[Json] {
+pub(super) fn items_of_list(of: &Json) -> &[Json] {
     match &of.kind {
         Kind::List(items) => items,
         _ => &[],
@@ -32,14 +32,14 @@ pub(super) fn as_list(value: &Json) -> Vec<Json> {
 }
 
 /// Takes a key out of an object.
-pub(super) fn take(from: &mut Json, key: &str) -> Option<Entry> {
+pub(super) fn take_key(from: &mut Json, key: &str) -> Option<Entry> {
     let Kind::Object(entries) = &mut from.kind else { return None };
     let at = entries.iter().position(|entry| *entry.key == *key)?;
     Some(entries.remove(at))
 }
 
 /// Sets a key of an object.
-pub(super) fn set(of: &mut Json, key: &str, value: Json) {
+pub(super) fn set_key(of: &mut Json, key: &str, value: Json) {
     let Kind::Object(entries) = &mut of.kind else { return };
     match entries.iter_mut().find(|entry| *entry.key == *key) {
         Some(entry) => entry.value = value,
@@ -57,7 +57,7 @@ pub(super) fn set_entry(of: &mut Json, new: Entry) {
 }
 
 /// Puts an object over another one: objects are merged level by level, any other value is replaced.
-pub(super) fn overlay(under: &mut Json, over: Json) {
+pub(super) fn overlay_object(under: &mut Json, over: Json) {
     match (&mut under.kind, over.kind) {
         (Kind::Object(_), Kind::Object(entries)) => {
             for entry in entries {
@@ -65,7 +65,7 @@ pub(super) fn overlay(under: &mut Json, over: Json) {
                 match known.iter_mut().find(|known| known.key == entry.key) {
                     Some(known) => {
                         known.key_span = entry.key_span;
-                        overlay(&mut known.value, entry.value);
+                        overlay_object(&mut known.value, entry.value);
                     }
                     None => known.push(entry),
                 }
@@ -76,7 +76,7 @@ pub(super) fn overlay(under: &mut Json, over: Json) {
 }
 
 /// The name of a parameter in `{ $param: name }`.
-pub(super) fn param(value: &Json) -> Option<(&str, Span)> {
+pub(super) fn param_name_of_value(value: &Json) -> Option<(&str, Span)> {
     match value.pairs() {
         [entry] if &*entry.key == "$param" => Some((entry.value.as_text()?.trim(), value.span)),
         _ => None,
@@ -85,12 +85,12 @@ pub(super) fn param(value: &Json) -> Option<(&str, Span)> {
 
 /// Replaces each `{ $param: name }` by its value. In a list, a value that is a list stands for its items. `unknown` is
 /// called with the names that have no value.
-pub(super) fn substitute<'v>(
+pub(super) fn substitute_params<'v>(
     value: &mut Json,
     known: &dyn Fn(&str) -> Option<&'v Json>,
     unknown: &mut dyn FnMut(&str, Span),
 ) {
-    if let Some((name, span)) = param(value) {
+    if let Some((name, span)) = param_name_of_value(value) {
         match known(name) {
             Some(given) => *value = given.clone(),
             None => {
@@ -104,8 +104,8 @@ pub(super) fn substitute<'v>(
         Kind::List(items) => {
             let mut all = Vec::with_capacity(items.len());
             for mut item in std::mem::take(items) {
-                let is_param = param(&item).is_some();
-                substitute(&mut item, known, unknown);
+                let is_param = param_name_of_value(&item).is_some();
+                substitute_params(&mut item, known, unknown);
                 match item.kind {
                     // What is in the list already is not repeated.
                     Kind::List(inner) if is_param => {
@@ -125,7 +125,7 @@ pub(super) fn substitute<'v>(
         }
         Kind::Object(entries) => {
             for entry in entries.iter_mut() {
-                substitute(&mut entry.value, known, unknown);
+                substitute_params(&mut entry.value, known, unknown);
             }
         }
         _ => {}
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn objects_are_merged_and_lists_replaced() {
         let mut under = of(json!({"a": {"b": 1, "c": [1, 2]}, "d": 1}));
-        overlay(&mut under, of(json!({"a": {"c": [3]}, "e": {"f": 2}})));
+        overlay_object(&mut under, of(json!({"a": {"c": [3]}, "e": {"f": 2}})));
         assert_eq!(under.to_value(), json!({"a": {"b": 1, "c": [3]}, "d": 1, "e": {"f": 2}}));
     }
 
@@ -158,7 +158,7 @@ mod tests {
             "knowledge": {"$param": "many"}, "persona": {"$param": "no"}
         }));
         let mut unknown = Vec::new();
-        substitute(&mut value, &known, &mut |name, _| unknown.push(name.to_owned()));
+        substitute_params(&mut value, &known, &mut |name, _| unknown.push(name.to_owned()));
         assert_eq!(
             value.to_value(),
             json!({"policy": ["a", "x", "y", "z"], "knowledge": ["x", "y"], "persona": null})

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use super::selections::Candidate;
-use super::tree::{as_list, items, set, take, text};
-use super::{Expander, FILE, INSTALL, Layers, number};
+use super::selections::PoolCandidate;
+use super::tree::{as_list, build_text, items_of_list, set_key, take_key};
+use super::{Expander, FILE, INSTALL, Layers, build_number};
 use crate::lints;
-use crate::source::files::join;
+use crate::source::files::join_path;
 use crate::takt::load::ITERATIONS_MAX;
 use crate::values::json::{Entry, Json, Kind};
 
@@ -35,13 +35,13 @@ pub(in crate::takt) fn workflow_keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// The pools of texts by name.
-pub(super) type Pools = BTreeMap<String, Vec<Candidate>>;
+pub(super) type Pools = BTreeMap<String, Vec<PoolCandidate>>;
 
 impl Expander<'_, '_> {
     /// Takes the keys out of a workflow that its reader does not know.
     pub(super) fn workflow_keys(&mut self, piece: &mut Json) {
         for key in WITHOUT_EFFECT {
-            if let Some(entry) = take(piece, key) {
+            if let Some(entry) = take_key(piece, key) {
                 self.ignore(&entry);
             }
         }
@@ -49,13 +49,13 @@ impl Expander<'_, '_> {
         let limits = ["max_steps", "max_movements", "max_iterations"];
         if piece.get("subworkflow").is_some() && limits.iter().all(|key| piece.get(key).is_none()) {
             let span = piece.span;
-            set(piece, "max_steps", number(ITERATIONS_MAX as usize, span));
+            set_key(piece, "max_steps", build_number(ITERATIONS_MAX as usize, span));
         }
         for key in READ {
-            take(piece, key);
+            take_key(piece, key);
         }
         for key in CONFIG {
-            if let Some(entry) = take(piece, key) {
+            if let Some(entry) = take_key(piece, key) {
                 self.prepared(&entry);
                 self.ignore(&entry);
             }
@@ -66,7 +66,7 @@ impl Expander<'_, '_> {
     fn prepared(&mut self, config: &Entry) {
         let scripts = config.value.get("runtime").and_then(|runtime| runtime.get("prepare"));
         let is_script = |json: &&Json| json.as_text().is_some_and(|text| !matches!(text, "node" | "gradle"));
-        for script in scripts.map(items).unwrap_or_default().iter().filter(is_script) {
+        for script in scripts.map(items_of_list).unwrap_or_default().iter().filter(is_script) {
             self.desk.found.left_out(
                 script.span,
                 format!("`{}` is not run before the workflow", script.as_text().unwrap_or_default()),
@@ -83,7 +83,7 @@ impl Expander<'_, '_> {
         rules: &mut Vec<(String, Span)>,
     ) {
         let written = root.get("all_steps").and_then(|all| all.get("rules"));
-        for rule in written.map(items).unwrap_or_default() {
+        for rule in written.map(items_of_list).unwrap_or_default() {
             let name = rule.as_text().or_else(|| rule.get("ref")?.as_text()).map(str::trim);
             let Some(name) = name else {
                 self.refuse(
@@ -112,7 +112,7 @@ impl Expander<'_, '_> {
             self.fill(&mut value, params);
             let candidates = match value.get("uses") {
                 Some(uses) => self.outside_pool(uses, layers),
-                None => value.get("candidates").map(candidates),
+                None => value.get("candidates").map(read_pool_candidates),
             };
             match candidates {
                 Some(candidates) => _ = pools.insert(pool.key.to_string(), candidates),
@@ -130,7 +130,7 @@ impl Expander<'_, '_> {
     }
 
     /// Reads a pool that is a file of its own. Its names mean files beside it.
-    fn outside_pool(&mut self, uses: &Json, layers: &Layers) -> Option<Vec<Candidate>> {
+    fn outside_pool(&mut self, uses: &Json, layers: &Layers) -> Option<Vec<PoolCandidate>> {
         let name = uses.as_text()?.trim();
         let Some(path) = layers.find(self.desk, &["facet-pools"], name, &[".yaml", ".yml"]) else {
             let message = format!("the pool `{name}` is not found");
@@ -143,7 +143,7 @@ impl Expander<'_, '_> {
         let resolved = |key: &str, names: Vec<Json>| -> Vec<Json> {
             let path_of = |name: &Json| {
                 let written = root.get(key)?.get(name.as_text()?.trim())?.as_text()?;
-                join(folder, written.trim())
+                join_path(folder, written.trim())
             };
             let mut names = names;
             for name in &mut names {
@@ -153,8 +153,8 @@ impl Expander<'_, '_> {
             }
             names
         };
-        let all = root.get("candidates").map(candidates)?;
-        let resolved = |candidate: Candidate| Candidate {
+        let all = root.get("candidates").map(read_pool_candidates)?;
+        let resolved = |candidate: PoolCandidate| PoolCandidate {
             policies: resolved("policies", candidate.policies),
             knowledge: resolved("knowledge", candidate.knowledge),
             ..candidate
@@ -163,16 +163,16 @@ impl Expander<'_, '_> {
     }
 }
 
-fn candidates(list: &Json) -> Vec<Candidate> {
+fn read_pool_candidates(list: &Json) -> Vec<PoolCandidate> {
     let of = |candidate: &Json, key: &str| candidate.get(key).map(as_list).unwrap_or_default();
     let candidate = |written: &Json| {
-        let nameless = || text(String::new(), written.span);
-        Candidate {
+        let nameless = || build_text(String::new(), written.span);
+        PoolCandidate {
             id: written.get("id").cloned().unwrap_or_else(nameless),
             description: written.get("description").cloned(),
             policies: of(written, "policy"),
             knowledge: of(written, "knowledge"),
         }
     };
-    items(list).iter().map(candidate).collect()
+    items_of_list(list).iter().map(candidate).collect()
 }

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 /// Reads lines of `name: word`, and of `name:` with a list of words below. Returns `None` for anything else.
-pub(super) fn read(yaml: &str) -> Option<Map<String, Value>> {
+pub(super) fn read_plain_yaml(yaml: &str) -> Option<Map<String, Value>> {
     let mut matter = Map::new();
     let mut lines = yaml.lines().peekable();
     while let Some(line) = lines.next() {
@@ -18,13 +18,13 @@ pub(super) fn read(yaml: &str) -> Option<Map<String, Value>> {
             "" => {
                 let mut items = Vec::new();
                 while let Some(item) = lines.peek().and_then(|line| line.strip_prefix("  - ")) {
-                    items.push(word(item)?);
+                    items.push(parse_plain_word(item)?);
                     lines.next();
                 }
                 // A key without a list is `null`, and other indentation needs the YAML parser.
                 (!items.is_empty()).then_some(Value::Array(items))?
             }
-            rest => word(rest.strip_prefix(' ')?)?,
+            rest => parse_plain_word(rest.strip_prefix(' ')?)?,
         };
         matter.insert(name.to_owned(), value);
     }
@@ -39,7 +39,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// A word: a plain string, or `true` or `false`.
-fn word(text: &str) -> Option<Value> {
+fn parse_plain_word(text: &str) -> Option<Value> {
     match text {
         "true" => return Some(Value::Bool(true)),
         "false" => return Some(Value::Bool(false)),
@@ -58,7 +58,7 @@ fn is_reserved(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::read_plain_yaml;
     use cuegate_testkit::world::roll;
     use serde_json::Value;
 
@@ -119,7 +119,7 @@ mod tests {
                 .map(|_| if below(3) > 0 { lines[below(5)] } else { lines[below(lines.len())] })
                 .collect();
             let yaml = format!("{}\n", chosen.join(if below(9) == 0 { "\r\n" } else { "\n" }));
-            if let Some(read) = read(&yaml) {
+            if let Some(read) = read_plain_yaml(&yaml) {
                 plain += 1;
                 let known = serde_saphyr::from_str::<Value>(&yaml).ok();
                 assert_eq!(Some(Value::Object(read)), known, "{yaml}");

@@ -52,7 +52,7 @@ impl Drop for Fields<'_, '_> {
 impl<'j, 'f> Fields<'j, 'f> {
     /// Starts reading an object. Returns `None` after reporting a value that is no object.
     pub(crate) fn of(json: &'j Json, what: &str, step: Option<&str>, found: &'f Findings) -> Option<Self> {
-        let entries = entries(json, what, step, found)?;
+        let entries = read_object_entries(json, what, step, found)?;
         Some(Fields {
             span: json.span,
             found,
@@ -145,7 +145,7 @@ impl<'j, 'f> Fields<'j, 'f> {
                 return None;
             }
         };
-        if let Some(count) = value.and_then(whole).filter(|count| *count >= min) {
+        if let Some(count) = value.and_then(to_whole_number).filter(|count| *count >= min) {
             return Some((count, entry.value.span));
         }
         let bound = match value {
@@ -215,7 +215,7 @@ impl<'j, 'f> Fields<'j, 'f> {
     /// The entries of a nested object whose keys are names; repeated names are reported and dropped.
     pub(crate) fn names(&self, key: &'static str) -> Vec<&'j Entry> {
         let Some(entry) = self.entry(key) else { return Vec::new() };
-        let all = entries(&entry.value, &self.inner(key), self.step.as_deref(), self.found);
+        let all = read_object_entries(&entry.value, &self.inner(key), self.step.as_deref(), self.found);
         let mut seen = BTreeSet::new();
         all.unwrap_or_default().iter().filter(|entry| seen.insert(&*entry.key)).collect()
     }
@@ -261,7 +261,7 @@ impl<'j, 'f> Fields<'j, 'f> {
     pub(crate) fn has_strange_key(&self) -> bool {
         let asked = self.asked.borrow();
         let is_strange = |entry: &&Entry| {
-            !asked.contains(&&*entry.key) && suggest::key(&entry.key, asked.iter().copied()).is_none()
+            !asked.contains(&&*entry.key) && suggest::guess_key(&entry.key, asked.iter().copied()).is_none()
         };
         self.entries.iter().any(|entry| is_strange(&entry))
     }
@@ -274,7 +274,7 @@ impl<'j, 'f> Fields<'j, 'f> {
     /// Reports a word that is none of `words`.
     pub(crate) fn no_such_word(&self, word: Text<'_>, message: impl Into<String>, words: &[&str]) {
         let finding = Diagnostic::error(lints::INVALID_VALUE, word.span, message);
-        self.push(suggest::suggested(finding, word.text, words));
+        self.push(suggest::add_suggestion(finding, word.text, words));
     }
 
     /// Reports a value of the wrong type.
@@ -302,7 +302,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         let Some(first) = there.first() else { return };
         let names: Vec<&str> = there.iter().map(|entry| &*entry.key).collect();
         let verb = if names.len() == 1 { "has" } else { "have" };
-        let message = format!("{} {verb} no effect in {}", suggest::list(&names), self.what);
+        let message = format!("{} {verb} no effect in {}", suggest::quote_names(&names), self.what);
         self.push(Diagnostic::warning(lints::UNUSED_KEY, first.key_span, message).hint(why));
     }
 
@@ -312,7 +312,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         let Some(first) = there.iter().min_by_key(|entry| entry.key_span.start) else { return };
         let names: Vec<&str> = there.iter().map(|entry| &*entry.key).collect();
         let (keys, them) = if names.len() == 1 { ("key", "it") } else { ("keys", "them") };
-        let message = format!("unknown {keys} {} in {}", suggest::list(&names), self.what);
+        let message = format!("unknown {keys} {} in {}", suggest::quote_names(&names), self.what);
         let finding = Diagnostic::error(lints::UNKNOWN_KEY, first.key_span, message);
         self.push(finding.hint(format!("move {them} into `{into}`")));
     }
@@ -325,7 +325,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         if !others.is_empty() {
             let verb = if others.len() == 1 { "has" } else { "have" };
             let message =
-                format!("{} {verb} no effect: {} is switched off", suggest::list(&others), self.what);
+                format!("{} {verb} no effect: {} is switched off", suggest::quote_names(&others), self.what);
             let finding = Diagnostic::note(lints::UNUSED_KEY, span, message);
             self.push(finding.hint("write `true`, or see that this is what you want"));
         }
@@ -362,13 +362,13 @@ impl<'j, 'f> Fields<'j, 'f> {
         let shunned = self.shunned.borrow();
         let known = || asked.iter().copied().filter(|key| !is_there(key) && !shunned.contains(key));
         if let [only] = unknown.clone().collect::<Vec<_>>()[..]
-            && suggest::key(&only.key, known()).is_none()
+            && suggest::guess_key(&only.key, known()).is_none()
             && let [lack] = &self.lack()[..]
         {
             let message = format!("unknown key `{}` in {}; {}", only.key, self.what, lack.message);
             let hint = match &self.missing.take()[..] {
                 [] => lack.hint.clone().unwrap_or_default(),
-                missing => format!("correct the key, or remove it and add {}", suggest::list(missing)),
+                missing => format!("correct the key, or remove it and add {}", suggest::quote_names(missing)),
             };
             self.lacking.take();
             return self.push(Diagnostic::error(lints::UNKNOWN_KEY, only.key_span, message).hint(hint));
@@ -376,7 +376,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         for entry in unknown {
             let message = format!("unknown key `{}` in {}", entry.key, self.what);
             let finding = Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message);
-            self.push(match suggest::key(&entry.key, known()) {
+            self.push(match suggest::guess_key(&entry.key, known()) {
                 Some(near) => finding.did_you_mean(near),
                 None => finding.hint("remove it"),
             });
@@ -390,13 +390,14 @@ impl<'j, 'f> Fields<'j, 'f> {
         if missing.is_empty() {
             return found;
         }
-        let names = suggest::list(&missing);
+        let names = suggest::quote_names(&missing);
         match found.first_mut().filter(|_| self.entries.is_empty()) {
             Some(part) => {
-                part.message = format!("{}; {names} {} missing as well", part.message, are(missing.len()))
+                part.message =
+                    format!("{}; {names} {} missing as well", part.message, verb_of_count(missing.len()))
             }
             None => {
-                let message = format!("{names} {} missing in {}", are(missing.len()), self.what);
+                let message = format!("{names} {} missing in {}", verb_of_count(missing.len()), self.what);
                 let finding = Diagnostic::error(lints::MISSING_KEY, self.opening(), message);
                 found.push(finding.hint(format!("add {names}")));
             }
@@ -419,12 +420,17 @@ impl<'j, 'f> Fields<'j, 'f> {
     }
 }
 
-fn are(count: usize) -> &'static str {
+fn verb_of_count(count: usize) -> &'static str {
     if count == 1 { "is" } else { "are" }
 }
 
 /// The entries of a value that must be an object.
-fn entries<'j>(json: &'j Json, what: &str, step: Option<&str>, found: &Findings) -> Option<&'j [Entry]> {
+fn read_object_entries<'j>(
+    json: &'j Json,
+    what: &str,
+    step: Option<&str>,
+    found: &Findings,
+) -> Option<&'j [Entry]> {
     if let Kind::Object(entries) = &json.kind {
         return Some(entries);
     }
@@ -441,7 +447,7 @@ fn as_text(json: &Json) -> Option<Text<'_>> {
     json.as_text().map(|text| Text { text, span: json.span })
 }
 
-fn whole(value: f64) -> Option<u32> {
+fn to_whole_number(value: f64) -> Option<u32> {
     let fits = value.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&value);
     fits.then_some(value as u32)
 }

@@ -1,15 +1,15 @@
 //! The structure of JSON text outside strings and comments, where a bracket is a bracket.
 
 /// Iterates over the bytes outside strings and comments with their offsets, including line ends.
-pub(super) struct Outside<'t> {
+pub(super) struct BytesOutsideStrings<'t> {
     bytes: &'t [u8],
     at: usize,
 }
 
-impl<'t> Outside<'t> {
+impl<'t> BytesOutsideStrings<'t> {
     /// A string ends at its closing quote, even on a later line.
-    pub(super) fn of(text: &'t str) -> Outside<'t> {
-        Outside { bytes: text.as_bytes(), at: 0 }
+    pub(super) fn of(text: &'t str) -> BytesOutsideStrings<'t> {
+        BytesOutsideStrings { bytes: text.as_bytes(), at: 0 }
     }
 
     /// Skips a string after its opening quote.
@@ -34,7 +34,7 @@ impl<'t> Outside<'t> {
     }
 }
 
-impl Iterator for Outside<'_> {
+impl Iterator for BytesOutsideStrings<'_> {
     type Item = (usize, u8);
 
     fn next(&mut self) -> Option<(usize, u8)> {
@@ -62,11 +62,12 @@ impl Iterator for Outside<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::Outside;
+    use super::BytesOutsideStrings;
 
     #[test]
     fn texts_and_comments_are_passed() {
-        let show = |outside: Outside<'_>| outside.map(|(_, byte)| char::from(byte)).collect::<String>();
+        let show =
+            |outside: BytesOutsideStrings<'_>| outside.map(|(_, byte)| char::from(byte)).collect::<String>();
         for (text, expected) in [
             (r#"{"a": "{\"}"}"#, "{\": \"}"),
             ("[1, // [\n2]", "[1, \n2]"),
@@ -75,8 +76,8 @@ mod tests {
             ("/", "/"),
             ("[\"a\\", "[\""),
         ] {
-            assert_eq!(show(Outside::of(text)), expected, "{text}");
+            assert_eq!(show(BytesOutsideStrings::of(text)), expected, "{text}");
         }
-        assert_eq!(show(Outside::of("[\"a\n]\"]")), "[\"]");
+        assert_eq!(show(BytesOutsideStrings::of("[\"a\n]\"]")), "[\"]");
     }
 }

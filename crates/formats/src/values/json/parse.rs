@@ -12,7 +12,7 @@ use jsonc_parser::{
     tokens::Token,
 };
 
-use super::outside::Outside;
+use super::outside::BytesOutsideStrings;
 use super::{Entry, Json, Kind};
 use crate::{lints, source::findings::Findings};
 
@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
         found.push(
             Diagnostic::error(
                 lints::TOO_DEEP,
-                span(file, at, at + 1),
+                span_of_range(file, at, at + 1),
                 "the nesting is deeper than 64 levels",
             )
             .hint("definitions need no such depth: look for a missing closing bracket"),
@@ -33,14 +33,14 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
         return None;
     }
     let collect = CollectOptions { comments: CommentCollectionStrategy::Separate, tokens: true };
-    let parsed = match parse_to_ast(text, &collect, &strict()) {
+    let parsed = match parse_to_ast(text, &collect, &build_parse_options()) {
         Ok(parsed) => parsed,
         Err(error) => {
             let range = error.range();
             found.push(
                 Diagnostic::error(
                     lints::INVALID_JSON,
-                    span(file, range.start, range.end),
+                    span_of_range(file, range.start, range.end),
                     lower_first(&error.kind().to_string()),
                 )
                 .hint("write it as JSON: double quotes, a comma between entries, no comma after the last"),
@@ -58,10 +58,10 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
         );
         return None;
     };
-    Some(Convert { text, file, found }.value(value))
+    Some(JsonConverter { text, file, found }.value(value))
 }
 
-fn strict() -> ParseOptions {
+fn build_parse_options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
@@ -88,7 +88,7 @@ fn report_leniencies(parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
     comments.dedup();
     for (start, end) in comments {
         found.push(
-            Diagnostic::error(lints::INVALID_JSON, span(file, start, end), "JSON has no comments")
+            Diagnostic::error(lints::INVALID_JSON, span_of_range(file, start, end), "JSON has no comments")
                 .hint("move the comment into a `description`"),
         );
     }
@@ -99,7 +99,7 @@ fn report_leniencies(parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
             found.push(
                 Diagnostic::error(
                     lints::INVALID_JSON,
-                    span(file, at, at + 1),
+                    span_of_range(file, at, at + 1),
                     "no comma may follow the last entry",
                 )
                 .hint("remove the comma"),
@@ -122,7 +122,7 @@ fn report_blanks(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &Fin
         Some((from + at, gap[at..].chars().next()?))
     });
     if let Some((at, blank)) = odd.into_iter().next() {
-        let place = span(file, at, at + blank.len_utf8());
+        let place = span_of_range(file, at, at + blank.len_utf8());
         let message = format!("the character U+{:04X} is no white space in JSON", u32::from(blank));
         found.push(Diagnostic::error(lints::INVALID_JSON, place, message).hint("write a plain blank"));
     }
@@ -142,7 +142,7 @@ fn report_controls(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &F
             b'\r' => "\\r".to_owned(),
             other => format!("\\u{other:04x}"),
         };
-        let place = span(file, start + at, start + at + 1);
+        let place = span_of_range(file, start + at, start + at + 1);
         found.push(
             Diagnostic::error(lints::INVALID_JSON, place, "a control character stands in a text")
                 .hint(format!("write it as `{escape}`")),
@@ -151,13 +151,13 @@ fn report_controls(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &F
 }
 
 /// Converts the parser's values to values with spans.
-struct Convert<'t> {
+struct JsonConverter<'t> {
     text: &'t str,
     file: FileId,
     found: &'t Findings,
 }
 
-impl Convert<'_> {
+impl JsonConverter<'_> {
     fn value(&self, value: &ast::Value<'_>) -> Json {
         let place = self.place(value.range());
         let kind = match value {
@@ -212,14 +212,14 @@ impl Convert<'_> {
     }
 
     fn place(&self, range: Range) -> Span {
-        span(self.file, range.start, range.end)
+        span_of_range(self.file, range.start, range.end)
     }
 }
 
 /// The offset where the nesting exceeds the limit, found without recursion.
 fn too_deep(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
-    for (at, byte) in Outside::of(text) {
+    for (at, byte) in BytesOutsideStrings::of(text) {
         match byte {
             b'{' | b'[' => {
                 depth += 1;
@@ -234,7 +234,7 @@ fn too_deep(text: &str) -> Option<usize> {
     None
 }
 
-fn span(file: FileId, start: usize, end: usize) -> Span {
+fn span_of_range(file: FileId, start: usize, end: usize) -> Span {
     // Files have at most 16 MiB, so every offset fits.
     Span { file, start: start as u32, end: end as u32 }
 }

@@ -25,7 +25,7 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
         block_nesting_limit: 2 * NESTING_MAX,
     };
     let parser = Parser::new_from_str_with_options(text, options);
-    let mut reader = Reader { text, file, found, parser, anchors: HashMap::new(), values: 0 };
+    let mut reader = YamlReader { text, file, found, parser, anchors: HashMap::new(), values: 0 };
     match reader.document() {
         Ok(Some(value)) => Some(value),
         Ok(None) => {
@@ -44,7 +44,7 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
 type Stop = Box<Diagnostic>;
 
 /// A value that aliases can refer to.
-struct Anchored {
+struct AnchoredValue {
     value: Json,
     /// The number of values in it, itself included.
     values: usize,
@@ -52,24 +52,24 @@ struct Anchored {
     depth: usize,
 }
 
-struct Reader<'t, 'f> {
+struct YamlReader<'t, 'f> {
     text: &'t str,
     file: FileId,
     found: &'f Findings,
     parser: Parser<'t, granit_parser::StrInput<'t>>,
     /// Keyed by the parser's anchor number. An anchor that is still being read is absent.
-    anchors: HashMap<usize, Anchored>,
+    anchors: HashMap<usize, AnchoredValue>,
     /// The number of values read so far.
     values: usize,
 }
 
 /// A value with its size and depth.
-struct Measured {
+struct MeasuredValue {
     value: Json,
     depth: usize,
 }
 
-impl<'t> Reader<'t, '_> {
+impl<'t> YamlReader<'t, '_> {
     /// Reads the only document; `None` if there is none.
     fn document(&mut self) -> Result<Option<Json>, Stop> {
         let mut document = None;
@@ -107,7 +107,12 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    fn node(&mut self, event: Event<'t>, at: granit_parser::Span, depth: usize) -> Result<Measured, Stop> {
+    fn node(
+        &mut self,
+        event: Event<'t>,
+        at: granit_parser::Span,
+        depth: usize,
+    ) -> Result<MeasuredValue, Stop> {
         self.values += 1;
         if depth > NESTING_MAX {
             return Err(self.too_deep(at));
@@ -118,7 +123,7 @@ impl<'t> Reader<'t, '_> {
             Event::Alias(anchor) => return self.alias(anchor, at, depth),
             Event::Scalar(text, style, anchor, tag) => {
                 let kind = self.scalar(&text, style, tag.as_deref(), span)?;
-                (anchor, Measured { value: Json { span, kind }, depth: 1 })
+                (anchor, MeasuredValue { value: Json { span, kind }, depth: 1 })
             }
             Event::SequenceStart(_, anchor, tag) => {
                 self.refuse_tag(tag.as_deref(), "seq", span)?;
@@ -132,13 +137,13 @@ impl<'t> Reader<'t, '_> {
         };
         if anchor != 0 {
             let values = self.values - before + 1;
-            let kept = Anchored { value: measured.value.clone(), values, depth: measured.depth };
+            let kept = AnchoredValue { value: measured.value.clone(), values, depth: measured.depth };
             self.anchors.insert(anchor, kept);
         }
         Ok(measured)
     }
 
-    fn sequence(&mut self, span: Span, depth: usize) -> Result<Measured, Stop> {
+    fn sequence(&mut self, span: Span, depth: usize) -> Result<MeasuredValue, Stop> {
         let (mut items, mut deepest, mut end) = (Vec::new(), 0, span.end);
         loop {
             let (event, at) = self.inner()?;
@@ -152,10 +157,10 @@ impl<'t> Reader<'t, '_> {
             items.push(item.value);
         }
         let span = Span { end, ..span };
-        Ok(Measured { value: Json { span, kind: Kind::List(items) }, depth: deepest + 1 })
+        Ok(MeasuredValue { value: Json { span, kind: Kind::List(items) }, depth: deepest + 1 })
     }
 
-    fn mapping(&mut self, span: Span, depth: usize) -> Result<Measured, Stop> {
+    fn mapping(&mut self, span: Span, depth: usize) -> Result<MeasuredValue, Stop> {
         let (mut entries, mut deepest, mut end) = (Vec::new(), 0, span.end);
         let mut seen = BTreeSet::new();
         loop {
@@ -184,7 +189,7 @@ impl<'t> Reader<'t, '_> {
             entries.push(Entry { key: key.into(), key_span, value: value.value });
         }
         let span = Span { end, ..span };
-        Ok(Measured { value: Json { span, kind: Kind::Object(entries) }, depth: deepest + 1 })
+        Ok(MeasuredValue { value: Json { span, kind: Kind::Object(entries) }, depth: deepest + 1 })
     }
 
     /// Reads a key, which must be a scalar.
@@ -194,7 +199,7 @@ impl<'t> Reader<'t, '_> {
             Event::Scalar(text, _, anchor, _) => {
                 if anchor != 0 {
                     let value = Json { span: self.span(at), kind: Kind::Text((&*text).into()) };
-                    self.anchors.insert(anchor, Anchored { value, values: 1, depth: 1 });
+                    self.anchors.insert(anchor, AnchoredValue { value, values: 1, depth: 1 });
                 }
                 Ok(text.into_owned())
             }
@@ -202,7 +207,7 @@ impl<'t> Reader<'t, '_> {
         }
     }
 
-    fn alias(&mut self, anchor: usize, at: granit_parser::Span, depth: usize) -> Result<Measured, Stop> {
+    fn alias(&mut self, anchor: usize, at: granit_parser::Span, depth: usize) -> Result<MeasuredValue, Stop> {
         let Some(known) = self.anchors.get(&anchor) else {
             return Err(self.stop(at, "an alias stands inside what it stands for", "write the value out"));
         };
@@ -217,15 +222,15 @@ impl<'t> Reader<'t, '_> {
             return Err(self.too_deep(at));
         }
         self.values += known.values;
-        Ok(Measured { value: known.value.clone(), depth: known.depth })
+        Ok(MeasuredValue { value: known.value.clone(), depth: known.depth })
     }
 
     fn scalar(&self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Result<Kind, Stop> {
         match tag {
-            None if style == ScalarStyle::Plain => Ok(scalar::plain(text)),
+            None if style == ScalarStyle::Plain => Ok(scalar::parse_plain_scalar(text)),
             None => Ok(Kind::Text(text.into())),
             Some(tag) => {
-                let kind = tag.core_suffix().and_then(|suffix| scalar::tagged(suffix, text));
+                let kind = tag.core_suffix().and_then(|suffix| scalar::parse_tagged_scalar(suffix, text));
                 kind.ok_or_else(|| self.foreign_tag(tag, span))
             }
         }

@@ -5,20 +5,20 @@ use serde_json::Number;
 use crate::values::json::Kind;
 
 /// The value of a plain scalar without a tag.
-pub(super) fn plain(text: &str) -> Kind {
+pub(super) fn parse_plain_scalar(text: &str) -> Kind {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Kind::Null,
         "true" | "True" | "TRUE" => Kind::Boolean(true),
         "false" | "False" | "FALSE" => Kind::Boolean(false),
-        _ => number(text).map_or_else(|| Kind::Text(text.into()), Kind::Number),
+        _ => parse_core_number(text).map_or_else(|| Kind::Text(text.into()), Kind::Number),
     }
 }
 
 /// The value of a scalar with a core schema tag; `None` if the text does not match the tag.
-pub(super) fn tagged(suffix: &str, text: &str) -> Option<Kind> {
+pub(super) fn parse_tagged_scalar(suffix: &str, text: &str) -> Option<Kind> {
     let kind = match suffix {
         "str" => return Some(Kind::Text(text.into())),
-        "null" | "bool" | "int" | "float" => plain(text),
+        "null" | "bool" | "int" | "float" => parse_plain_scalar(text),
         _ => return None,
     };
     let fits = match suffix {
@@ -31,12 +31,12 @@ pub(super) fn tagged(suffix: &str, text: &str) -> Option<Kind> {
 }
 
 /// A number of the core schema. `.inf`, `.nan` and integers over 64 bits have no JSON equivalent and stay strings.
-fn number(text: &str) -> Option<Number> {
+fn parse_core_number(text: &str) -> Option<Number> {
     if let Some(digits) = text.strip_prefix("0o") {
-        return i64::from_str_radix(digits, 8).ok().filter(|_| unsigned(digits)).map(Number::from);
+        return i64::from_str_radix(digits, 8).ok().filter(|_| is_unsigned(digits)).map(Number::from);
     }
     if let Some(digits) = text.strip_prefix("0x") {
-        return i64::from_str_radix(digits, 16).ok().filter(|_| unsigned(digits)).map(Number::from);
+        return i64::from_str_radix(digits, 16).ok().filter(|_| is_unsigned(digits)).map(Number::from);
     }
     let unsigned_part = text.strip_prefix(['+', '-']).unwrap_or(text);
     let mut bytes = unsigned_part.bytes();
@@ -58,13 +58,13 @@ fn number(text: &str) -> Option<Number> {
 }
 
 /// `from_str_radix` accepts a sign, which YAML does not allow here.
-fn unsigned(digits: &str) -> bool {
+fn is_unsigned(digits: &str) -> bool {
     !digits.starts_with(['+', '-'])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{plain, tagged};
+    use super::{parse_plain_scalar, parse_tagged_scalar};
     use crate::values::json::{Json, Kind};
     use cuegate_flow::diagnostics::Span;
     use serde_json::{Value, json};
@@ -98,15 +98,15 @@ mod tests {
             ("Fix complete", json!("Fix complete")),
         ];
         for (text, expected) in cases {
-            assert_eq!(value(plain(text)), expected, "{text}");
+            assert_eq!(value(parse_plain_scalar(text)), expected, "{text}");
         }
     }
 
     #[test]
     fn tags_of_the_core_schema_count() {
-        assert_eq!(tagged("str", "5").map(value), Some(json!("5")));
-        assert_eq!(tagged("int", "5").map(value), Some(json!(5)));
-        assert_eq!(tagged("int", "5.5").map(value), None);
-        assert_eq!(tagged("binary", "aGk=").map(value), None);
+        assert_eq!(parse_tagged_scalar("str", "5").map(value), Some(json!("5")));
+        assert_eq!(parse_tagged_scalar("int", "5").map(value), Some(json!(5)));
+        assert_eq!(parse_tagged_scalar("int", "5.5").map(value), None);
+        assert_eq!(parse_tagged_scalar("binary", "aGk=").map(value), None);
     }
 }

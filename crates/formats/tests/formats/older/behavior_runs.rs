@@ -2,7 +2,7 @@
 
 use cuegate_engine::EndState;
 use cuegate_flow::model::{Permission, Tools};
-use cuegate_formats::{Generation, Options};
+use cuegate_formats::{AgentOptions, Generation};
 use serde_json::{Value, json};
 
 use crate::registry::drive::{DIR, Drive, Small, put, small};
@@ -22,7 +22,7 @@ fn older(small: &Small, agent: Value) -> Project {
 }
 
 fn drive(files: &Project, given: &[(&str, &str)]) -> Drive {
-    Drive::start(files, &Options { agent_dir: DIR.to_owned(), ..Options::default() }, given, None)
+    Drive::start(files, &AgentOptions { agent_dir: DIR.to_owned(), ..AgentOptions::default() }, given, None)
 }
 
 #[test]

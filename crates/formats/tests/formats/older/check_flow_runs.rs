@@ -1,7 +1,7 @@
 //! What keys of a check flow do in a run: which files are asked, and what a check is held to.
 
 use cuegate_engine::{Answer, AskKind, EndState, Event};
-use cuegate_formats::Options;
+use cuegate_formats::AgentOptions;
 use serde_json::{Value, json};
 
 use crate::older::check_flow::{DIR, sound};
@@ -29,7 +29,7 @@ fn file(files: &mut Project, path: &str, text: &str) {
 }
 
 fn drive(files: &Project) -> Drive {
-    let options = Options { agent_dir: DIR.to_owned(), ..Options::default() };
+    let options = AgentOptions { agent_dir: DIR.to_owned(), ..AgentOptions::default() };
     Drive::start(files, &options, &[("topic", "parsers")], Some("mend the roof"))
 }
 

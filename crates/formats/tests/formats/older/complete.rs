@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use cuegate_flow::model::{Fact, Gate, Limits, OutcomeReader, Piece, Source, Verdict};
-use cuegate_formats::{Options, load_agent};
+use cuegate_formats::{AgentOptions, load_agent};
 use cuegate_testkit::definitions;
 
 use crate::support::{Case, Project, dump, edit, findings, findings_of, load, project};
@@ -291,7 +291,7 @@ fn another_tools_configuration_that_lacks_a_step() {
 fn a_registry_without_an_agent() {
     let mut files: Project = project(COMPLETE);
     files.remove(".agent/solver/agent.json");
-    let options = Options {
+    let options = AgentOptions {
         agent_dir: DIR.to_owned(),
         registry: Some(format!("{DIR}/steps_registry.json")),
         set: Vec::new(),

@@ -1,7 +1,7 @@
 //! Pieces as one string; findings and drafts as text.
 
 use cuegate_flow::model::{Act, Ask, Draft, Name, Step, Template};
-use cuegate_formats::{Loaded, PieceOptions, load_piece};
+use cuegate_formats::{LoadedDefinition, PieceOptions, load_piece};
 use cuegate_testkit::definitions;
 
 use crate::support::{Case, Project, edit, findings_of, project};
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// The path of the sound piece.
 pub const FILE: &str = ".takt/pieces/sound.yaml";
 
-pub fn load(files: &Project, change: impl FnOnce(&mut PieceOptions)) -> Loaded {
+pub fn load(files: &Project, change: impl FnOnce(&mut PieceOptions)) -> LoadedDefinition {
     let mut options = PieceOptions { file: FILE.to_owned(), ..PieceOptions::default() };
     change(&mut options);
     load_piece(files, &options)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_flow::model::{Act, Gate, OutcomeReader, Piece, SessionRule, Source, Target, Tools};
-use cuegate_formats::{LoadOptions, Loaded, Phases, PieceOptions, format_of, load_piece};
+use cuegate_formats::{LoadOptions, LoadedDefinition, Phases, PieceOptions, format_of, load_piece};
 
 use serde_json::json;
 
@@ -23,7 +23,7 @@ fn files(texts: &[(&str, &str)]) -> Project {
         .collect::<BTreeMap<_, _>>()
 }
 
-fn load(texts: &[(&str, &str)]) -> Loaded {
+fn load(texts: &[(&str, &str)]) -> LoadedDefinition {
     load_piece(&files(texts), &PieceOptions { file: FILE.to_owned(), ..PieceOptions::default() })
 }
 
@@ -289,7 +289,7 @@ const POOLS: &str = "name: main\nmax_steps: 5\nall_steps: { rules: [careful, { r
     \x20     selection: { mode: cumulative, reports: [work.md], selector: { persona: 'You select.', instruction: Select well. } }\n\
     \x20   rules: [{ condition: all(\"good\"), next: COMPLETE }, { condition: any(\"error\"), next: look }]\n";
 
-fn with_pools(main: &str) -> Loaded {
+fn with_pools(main: &str) -> LoadedDefinition {
     load(&[
         (FILE, main),
         (

@@ -11,7 +11,7 @@ use cuegate_flow::{
     diagnostics::Severity,
     model::{BlobRef, Flow},
 };
-use cuegate_formats::{Generation, Options, load_agent};
+use cuegate_formats::{AgentOptions, Generation, load_agent};
 use cuegate_testkit::world::started;
 use serde_json::{Map, Value, json};
 
@@ -225,14 +225,17 @@ impl Small {
 
     /// What is found in it.
     pub fn findings(&self) -> String {
-        findings_of(load_agent(&self.files(), &Options { agent_dir: DIR.to_owned(), ..Options::default() }))
+        findings_of(load_agent(
+            &self.files(),
+            &AgentOptions { agent_dir: DIR.to_owned(), ..AgentOptions::default() },
+        ))
     }
 
     /// Begins a run of it.
     pub fn drive(&self) -> Drive {
         let given: Vec<(&str, &str)> =
             self.given.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let options = Options { agent_dir: DIR.to_owned(), ..Options::default() };
+        let options = AgentOptions { agent_dir: DIR.to_owned(), ..AgentOptions::default() };
         Drive::start(&self.files(), &options, &given, self.task.as_deref())
     }
 }
@@ -256,7 +259,12 @@ pub struct Drive {
 
 impl Drive {
     /// Loads and checks an agent, and begins a run of it.
-    pub fn start(files: &Project, options: &Options, given: &[(&str, &str)], task: Option<&str>) -> Drive {
+    pub fn start(
+        files: &Project,
+        options: &AgentOptions,
+        given: &[(&str, &str)],
+        task: Option<&str>,
+    ) -> Drive {
         let loaded = load_agent(files, options);
         let wrong: Vec<_> =
             loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error).collect();

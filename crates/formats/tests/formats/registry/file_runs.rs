@@ -1,6 +1,6 @@
 //! Where the files of an agent are looked for: what is asked tells which of them was read.
 
-use cuegate_formats::{Generation, Options};
+use cuegate_formats::{AgentOptions, Generation};
 use serde_json::{Value, json};
 
 use crate::registry::drive::{DIR, Drive, Small, small};
@@ -221,7 +221,8 @@ fn a_registry_alone_has_the_defaults_of_the_runner_reference() {
     let mut files = small.files();
     files.remove(&format!("{DIR}/agent.json"));
     let registry = format!("{DIR}/steps_registry.json");
-    let options = Options { agent_dir: DIR.to_owned(), registry: Some(registry), ..Options::default() };
+    let options =
+        AgentOptions { agent_dir: DIR.to_owned(), registry: Some(registry), ..AgentOptions::default() };
     let mut drive = Drive::start(&files, &options, &[], None);
     let asked = drive.asked();
     assert!(

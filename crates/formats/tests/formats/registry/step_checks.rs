@@ -2,7 +2,7 @@
 
 use crate::registry::drive::small;
 use crate::support::{DIR, Project, broken, dump, edge, edit, findings_of, load, sound, table};
-use cuegate_formats::{Generation, Options, load_agent};
+use cuegate_formats::{AgentOptions, Generation, load_agent};
 use serde_json::json;
 
 #[test]
@@ -472,7 +472,7 @@ fn names_from_set_count_as_declared() {
     let files = edit(&sound(), "Approach: ", "Approach {uv-depth}: ");
     let loaded = |set: &[&str]| {
         let set = set.iter().map(|name| (*name).to_owned()).collect();
-        load_agent(&files, &Options { agent_dir: DIR.to_owned(), registry: None, set })
+        load_agent(&files, &AgentOptions { agent_dir: DIR.to_owned(), registry: None, set })
     };
     insta::assert_snapshot!(findings_of(loaded(&[])), @"f_default.md:1:10 error[unknown-variable]: undefined variable `depth` in the prompt of `continuation.fix`");
     insta::assert_snapshot!(findings_of(loaded(&["depth", "base-branch"])), @"f_default.md:1:10 warning[undeclared-variable]: the prompt of `continuation.fix` reads `depth`, which its `uvVariables` do not list");
@@ -488,7 +488,7 @@ fn a_registry_named_alone() {
         let registry = Some(".agent/fixer/steps_registry.json".to_owned());
         load_agent(
             files,
-            &Options {
+            &AgentOptions {
                 agent_dir: DIR.to_owned(),
                 registry,
                 set: vec!["issue".to_owned(), "baseBranch".to_owned()],

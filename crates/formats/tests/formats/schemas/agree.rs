@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use cuegate_flow::{diagnostics::Severity, model::sandbox::Host};
-use cuegate_formats::{Loaded, load_agent};
+use cuegate_formats::{LoadedDefinition, load_agent};
 use serde_json::{Value, json};
 
 use crate::schemas::fit::{read, schema};
@@ -112,11 +112,11 @@ struct Format {
     schema: &'static str,
     files: Project,
     path: String,
-    load: fn(&Project) -> Loaded,
+    load: fn(&Project) -> LoadedDefinition,
 }
 
-fn load_in(files: &Project, dir: &str) -> Loaded {
-    load_agent(files, &cuegate_formats::Options { agent_dir: dir.to_owned(), ..Default::default() })
+fn load_in(files: &Project, dir: &str) -> LoadedDefinition {
+    load_agent(files, &cuegate_formats::AgentOptions { agent_dir: dir.to_owned(), ..Default::default() })
 }
 
 /// The sound agent behind a sandbox with a host and a path through it, with a folder for its log files and paths for its
@@ -137,9 +137,9 @@ fn sandboxed() -> Project {
 }
 
 fn formats() -> Vec<Format> {
-    let closing: fn(&Project) -> Loaded = |files| load_in(files, support::DIR);
-    let complete: fn(&Project) -> Loaded = |files| load_in(files, complete::DIR);
-    let check: fn(&Project) -> Loaded = |files| load_in(files, check_flow::DIR);
+    let closing: fn(&Project) -> LoadedDefinition = |files| load_in(files, support::DIR);
+    let complete: fn(&Project) -> LoadedDefinition = |files| load_in(files, complete::DIR);
+    let check: fn(&Project) -> LoadedDefinition = |files| load_in(files, check_flow::DIR);
     let mut list = Vec::new();
     for (name, files, dir, load) in [
         ("registry-closing", sandboxed(), support::DIR, closing),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cuegate_flow::model::Schema;
-use cuegate_formats::schemas;
+use cuegate_formats::list_format_schemas;
 use serde_json::Value;
 
 use crate::registry::page::root;
@@ -12,7 +12,7 @@ use crate::{disk, older::check_flow, older::complete, piece::piece_support, supp
 
 /// The schema of a format, as it is printed.
 pub fn value_of(name: &str) -> Value {
-    let schema = schemas().iter().find(|schema| schema.name == name).unwrap();
+    let schema = list_format_schemas().iter().find(|schema| schema.name == name).unwrap();
     serde_json::from_str(schema.text).unwrap()
 }
 

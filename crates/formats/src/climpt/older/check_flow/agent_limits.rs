@@ -3,7 +3,7 @@
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::lower::EXECUTIONS_MAX;
-use crate::climpt::agent::legacy::Modern;
+use crate::climpt::agent::legacy::ModernAgent;
 use crate::climpt::registry::generation::Generation;
 use crate::lints;
 use crate::source::findings::Findings;
@@ -13,13 +13,13 @@ use crate::values::json::{Json, Kind};
 const ENDS_WITH_FLOW: &str = "detect:graph";
 
 /// Compares the agent's completion settings with the registry that it names.
-pub(crate) fn compare(modern: &Modern, generation: Generation, found: &Findings) {
+pub(crate) fn check_agent_completion(modern: &ModernAgent, generation: Generation, found: &Findings) {
     let report = |span: Span, message: String, hint: &str| {
         found.push(Diagnostic::error(lints::MIXED_GENERATIONS, span, message).hint(hint));
     };
     match (generation, modern.step_flow) {
         (Generation::Check, None) => {
-            let kind = verdict(&modern.json).and_then(|verdict| verdict.get("type"));
+            let kind = verdict_of_agent(&modern.json).and_then(|verdict| verdict.get("type"));
             if let Some(kind) = kind.filter(|kind| kind.as_text().is_some_and(|text| text != ENDS_WITH_FLOW))
             {
                 let word = kind.as_text().unwrap_or_default();
@@ -43,7 +43,7 @@ pub(crate) fn compare(modern: &Modern, generation: Generation, found: &Findings)
 /// The execution limit that an agent sets, capped at the document's maximum. A value that is not a number has been
 /// reported.
 pub(crate) fn written_limit(agent: &Json, found: &Findings) -> Option<u32> {
-    let written = verdict(agent)?.get("config")?.get("maxIterations")?;
+    let written = verdict_of_agent(agent)?.get("config")?.get("maxIterations")?;
     let Kind::Number(number) = &written.kind else { return None };
     let limit = number.as_u64().filter(|limit| *limit > 0)?;
     if limit > u64::from(EXECUTIONS_MAX) {
@@ -57,6 +57,6 @@ pub(crate) fn written_limit(agent: &Json, found: &Findings) -> Option<u32> {
     u32::try_from(limit.min(u64::from(EXECUTIONS_MAX))).ok()
 }
 
-fn verdict(agent: &Json) -> Option<&Json> {
+fn verdict_of_agent(agent: &Json) -> Option<&Json> {
     agent.get("runner")?.get("verdict")
 }

@@ -10,14 +10,15 @@ use cuegate_flow::{
     },
 };
 
-use super::prompt_files::Prompts;
-use super::response_format::{MESSAGE, RESULT, ng, ok, words};
+use super::prompt_files::CheckFlowPrompts;
+use super::response_format::{MESSAGE, RESULT, list_result_words, outcome_of_failure, outcome_of_pass};
 use super::steps::{CheckFlow, CheckedStep};
-use super::transitions::Way;
+use super::transitions::CheckTransition;
 use crate::climpt::lower::{
-    Definition, Lowered, SESSION, SYSTEM_MODEL, add_issue_texts, conduct, needs_task, params, system_prompt,
+    Definition, LoweredDraft, SESSION, SYSTEM_MODEL, add_issue_texts, build_conduct, collect_params,
+    needs_task, system_prompt,
 };
-use crate::climpt::prompts::compile::Compiler;
+use crate::climpt::prompts::compile::PromptCompiler;
 use crate::climpt::prompts::files::PromptFiles;
 use crate::climpt::prompts::variables::Variables;
 use crate::climpt::registry::definition::RegistryDefinition;
@@ -34,14 +35,14 @@ pub(crate) fn lower_check_flow(
     flow: &CheckFlow<'_>,
     definition: &Definition<'_, '_, '_>,
     limit: Option<u32>,
-) -> Lowered {
+) -> LoweredDraft {
     let Definition { agent, places, desk, set, .. } = definition;
     let mut draft = Draft::empty(agent.name.unwrap_or("agent"), Generation::Check.dialect());
     draft.span = flow.span;
-    draft.params = params(agent, set);
+    draft.params = collect_params(agent, set);
     let own = draft.params.len();
     add_issue_texts(agent, &mut draft.params);
-    draft.conduct = conduct(definition);
+    draft.conduct = build_conduct(definition);
     draft.verdict = Verdict::Flow;
     draft.default_model = Some(SYSTEM_MODEL.into());
     let max = limit.unwrap_or(EXECUTIONS_MAX);
@@ -53,18 +54,18 @@ pub(crate) fn lower_check_flow(
         1,
         LimitTarget::Iterations,
     ));
-    enter(flow, definition, &mut draft);
+    set_flow_entry(flow, definition, &mut draft);
 
     let none = RegistryDefinition { span: flow.span, ..RegistryDefinition::default() };
     let files = PromptFiles::new(&none, agent, places, desk);
     let given = draft.params.clone();
     let variables = Variables::new(&given, (&[], &[]), &agent.told);
-    let compiler = Compiler::new(desk, &files, &variables, &[], agent.params_misread);
-    let prompts = Prompts::new(flow, agent, places, &compiler);
+    let compiler = PromptCompiler::new(desk, &files, &variables, &[], agent.params_misread);
+    let prompts = CheckFlowPrompts::new(flow, agent, places, &compiler);
     let system = system_prompt(definition, &compiler);
     for step in &flow.steps {
         let (prompt, check) = prompts.of(step);
-        let lowering = StepLowering { step, definition, system: &system };
+        let lowering = CheckedStepLowering { step, definition, system: &system };
         lowering.lower(prompt, check, &mut draft);
     }
     if flow.steps.is_empty() {
@@ -78,10 +79,10 @@ pub(crate) fn lower_check_flow(
     draft.params.extend(texts.into_iter().filter(|text| compiler.reads.reads_param(&text.name)));
     draft.reads = std::mem::take(&mut compiler.places.lock().all);
     let needs_task = needs_task(&draft, &[]);
-    Lowered { draft, needs_task }
+    LoweredDraft { draft, needs_task }
 }
 
-fn enter(flow: &CheckFlow<'_>, definition: &Definition<'_, '_, '_>, draft: &mut Draft) {
+fn set_flow_entry(flow: &CheckFlow<'_>, definition: &Definition<'_, '_, '_>, draft: &mut Draft) {
     draft.entry =
         definition.agent.verdict.entry.or(flow.entry).map(|entry| Name::new(entry.text, entry.span));
     if draft.entry.is_none() {
@@ -97,7 +98,7 @@ pub(crate) fn check_name(step: &str) -> String {
     format!("{step}/check")
 }
 
-struct StepLowering<'l, 'd, 'f, 'j> {
+struct CheckedStepLowering<'l, 'd, 'f, 'j> {
     step: &'l CheckedStep<'j>,
     definition: &'l Definition<'d, 'f, 'j>,
     system: &'l Option<Template>,
@@ -120,46 +121,54 @@ impl Counters {
     }
 }
 
-impl StepLowering<'_, '_, '_, '_> {
+impl CheckedStepLowering<'_, '_, '_, '_> {
     fn lower(&self, prompt: Template, check_prompt: Template, draft: &mut Draft) {
         let step = self.step;
         let counters = Counters {
-            min: counter(draft, format!("first executions of {}", step.id)),
-            max: counter(draft, format!("further executions of {}", step.id)),
-            retries: counter(draft, format!("retries of {}", step.id)),
+            min: add_counter(draft, format!("first executions of {}", step.id)),
+            max: add_counter(draft, format!("further executions of {}", step.id)),
+            retries: add_counter(draft, format!("retries of {}", step.id)),
         };
         let check_name = check_name(step.id);
         let again = |on: Outcome, counter, times: u32, span| {
             let bound = Some(EdgeBound { counter, max: times });
-            Edge { bound, again: true, ..Edge::new(on, to(step.id, span), span) }
+            Edge { bound, again: true, ..Edge::new(on, build_step_target(step.id, span), span) }
         };
         let done = Outcome::Named(DONE.into());
         let mut edges = Vec::new();
         if step.min > 1 {
             edges.push(again(done.clone(), counters.min, step.min - 1, step.span));
         }
-        edges.push(Edge::new(done.clone(), to(&check_name, step.span), step.span));
+        edges.push(Edge::new(done.clone(), build_step_target(&check_name, step.span), step.span));
         self.push(step.id, Role::Work, prompt, None, Gate::Always(done), edges, draft);
 
         let Some(check) = &step.check else {
             // This has been reported; the flow check would only repeat it.
-            let end = Edge::new(ok(), Target::End(Ending::Aborted), step.span);
-            self.push(&check_name, Role::Check, check_prompt, None, Gate::Always(ok()), vec![end], draft);
+            let end = Edge::new(outcome_of_pass(), Target::End(Ending::Aborted), step.span);
+            self.push(
+                &check_name,
+                Role::Check,
+                check_prompt,
+                None,
+                Gate::Always(outcome_of_pass()),
+                vec![end],
+                draft,
+            );
             return;
         };
         let mut edges = Vec::new();
-        edges.extend(self.way(check.on_pass.as_ref(), ok(), &counters, check.span));
+        edges.extend(self.way(check.on_pass.as_ref(), outcome_of_pass(), &counters, check.span));
         if step.max > step.min {
             let times = step.max - step.min;
             let turn = LimitTarget::Counter(counters.max);
             let span = step.max_span.unwrap_or(step.span);
             draft.keys.push(LimitKey::new("iterations.max", span, step.max, step.min, turn));
-            let further = again(ng(), counters.max, times, check.span);
+            let further = again(outcome_of_failure(), counters.max, times, check.span);
             edges.push(Edge { label: Some("retry".into()), ..further });
         }
-        edges.extend(self.way(check.on_fail.as_ref(), ng(), &counters, check.span));
+        edges.extend(self.way(check.on_fail.as_ref(), outcome_of_failure(), &counters, check.span));
         for way in [&check.on_pass, &check.on_fail].into_iter().flatten() {
-            if let Way::Retry { max: Some(max), max_span, .. } = way {
+            if let CheckTransition::Retry { max: Some(max), max_span, .. } = way {
                 let turn = LimitTarget::Counter(counters.retries);
                 // 0 would mean no limit, so the minimum is 1.
                 draft.keys.push(LimitKey::new("maxRetries", max_span.unwrap_or(check.span), *max, 1, turn));
@@ -169,11 +178,17 @@ impl StepLowering<'_, '_, '_, '_> {
             draft.schemas.push(schema);
             SchemaId(draft.schemas.len() as u32 - 1)
         });
-        self.push(&check_name, Role::Check, check_prompt, schema, readers(), edges, draft);
+        self.push(&check_name, Role::Check, check_prompt, schema, build_check_gate(), edges, draft);
     }
 
     /// The edges of a check result.
-    fn way(&self, way: Option<&Way<'_>>, on: Outcome, counters: &Counters, span: Span) -> Vec<Edge<Name>> {
+    fn way(
+        &self,
+        way: Option<&CheckTransition<'_>>,
+        on: Outcome,
+        counters: &Counters,
+        span: Span,
+    ) -> Vec<Edge<Name>> {
         let id = self.step.id;
         let edge = |target, label: &str| Edge {
             resets: counters.all(),
@@ -183,17 +198,19 @@ impl StepLowering<'_, '_, '_, '_> {
         match way {
             // This has been reported with its cause; the flow still gets an edge.
             None => vec![edge(Target::End(Ending::Aborted), "fail")],
-            Some(Way::Complete) => vec![edge(Target::End(Ending::Completed), "complete")],
-            Some(Way::Next(next)) => vec![edge(to(next.text, next.span), "next")],
-            Some(Way::Fallback(fallback)) => vec![edge(to(fallback.text, fallback.span), "fallback")],
-            Some(Way::Retry { max, fallback, .. }) => {
+            Some(CheckTransition::Complete) => vec![edge(Target::End(Ending::Completed), "complete")],
+            Some(CheckTransition::Next(next)) => vec![edge(build_step_target(next.text, next.span), "next")],
+            Some(CheckTransition::Fallback(fallback)) => {
+                vec![edge(build_step_target(fallback.text, fallback.span), "fallback")]
+            }
+            Some(CheckTransition::Retry { max, fallback, .. }) => {
                 let bound = max.map(|max| EdgeBound { counter: counters.retries, max });
-                let retry = edge(to(id, span), "retry");
+                let retry = edge(build_step_target(id, span), "retry");
                 let mut edges = vec![Edge { bound, resets: counters.round(), ..retry }];
                 match (max, fallback) {
                     (None, _) => {}
                     (Some(_), Some(fallback)) => {
-                        edges.push(edge(to(fallback.text, fallback.span), "fallback"))
+                        edges.push(edge(build_step_target(fallback.text, fallback.span), "fallback"))
                     }
                     (Some(max), None) => {
                         let times = if *max == 1 { "1 retry".to_owned() } else { format!("{max} retries") };
@@ -258,22 +275,22 @@ impl StepLowering<'_, '_, '_, '_> {
 }
 
 /// The result of a check's answer: its field, else a word in its text, else failed.
-fn readers() -> Gate<Name> {
+fn build_check_gate() -> Gate<Name> {
     let path = |text: &str| FieldPath::parse(text);
     let field = path(RESULT).map(|path_to| OutcomeReader::Field {
         path: path_to,
-        words: words(),
+        words: list_result_words(),
         reasons: path(MESSAGE).into_iter().collect(),
     });
-    let said = OutcomeReader::Said { name: RESULT.into(), words: words() };
-    Gate::Readers(field.into_iter().chain([said, OutcomeReader::Otherwise(ng())]).collect())
+    let said = OutcomeReader::Said { name: RESULT.into(), words: list_result_words() };
+    Gate::Readers(field.into_iter().chain([said, OutcomeReader::Otherwise(outcome_of_failure())]).collect())
 }
 
-fn to(step: &str, span: Span) -> Target<Name> {
+fn build_step_target(step: &str, span: Span) -> Target<Name> {
     Target::Step(Name::new(step, span))
 }
 
-fn counter(draft: &mut Draft, name: String) -> CounterId {
+fn add_counter(draft: &mut Draft, name: String) -> CounterId {
     draft.counters.push(Counter { name: name.into() });
     CounterId(draft.counters.len() as u32 - 1)
 }

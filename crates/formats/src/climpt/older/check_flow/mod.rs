@@ -7,6 +7,6 @@ mod response_format;
 mod steps;
 mod transitions;
 
-pub(crate) use agent_limits::{compare, written_limit};
+pub(crate) use agent_limits::{check_agent_completion, written_limit};
 pub(crate) use lower::lower_check_flow;
 pub(crate) use steps::read_check_flow;

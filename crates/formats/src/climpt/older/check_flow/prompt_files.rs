@@ -11,25 +11,25 @@ use cuegate_flow::{
 
 use super::steps::{CheckFlow, CheckedStep, PromptPlace, PromptReference};
 use crate::climpt::agent::definition::AgentDefinition;
-use crate::climpt::agent::parameters::spelled;
-use crate::climpt::agent_paths::Places;
-use crate::climpt::prompts::compile::{Compiler, Prompt};
+use crate::climpt::agent::parameters::normalize_variable_name;
+use crate::climpt::agent_paths::AgentFolder;
+use crate::climpt::prompts::compile::{Prompt, PromptCompiler};
 use crate::climpt::prompts::files::PromptFile;
-use crate::climpt::prompts::front_matter::User;
-use crate::climpt::prompts::step_prompt::{unread, unread_hint};
-use crate::climpt::prompts::variables::{Inputs, Scope};
+use crate::climpt::prompts::front_matter::PromptUser;
+use crate::climpt::prompts::step_prompt::{find_unread_variables, unread_hint};
+use crate::climpt::prompts::variables::{Inputs, PromptScope};
 use crate::lints;
-use crate::source::files::join;
+use crate::source::files::join_path;
 use crate::source::findings::Findings;
-use crate::source::loader::{Desk, Page};
-use crate::source::suggest::list;
+use crate::source::loader::{LoadedFile, SourceLoader};
+use crate::source::suggest::quote_names;
 use crate::values::json::Text;
 
 /// The prompt bases, and how many of them, counted from the first, belong to `basePath`.
 fn bases_of(
     flow: &CheckFlow<'_>,
     agent: &AgentDefinition<'_>,
-    places: &Places<'_>,
+    places: &AgentFolder<'_>,
     found: &Findings,
 ) -> (Vec<String>, usize) {
     let add = |bases: &mut Vec<String>, base: &str, span: Span| {
@@ -50,7 +50,7 @@ fn bases_of(
 }
 
 /// The path of a prompt below a base.
-fn relative(reference: &PromptReference<'_>, editions: &[(&str, &str)]) -> String {
+fn relative_path_of_prompt(reference: &PromptReference<'_>, editions: &[(&str, &str)]) -> String {
     match reference.place {
         PromptPlace::Path(path) => path.text.to_owned(),
         PromptPlace::Parts { c1, c2, c3, edition, adaptation } => {
@@ -63,8 +63,8 @@ fn relative(reference: &PromptReference<'_>, editions: &[(&str, &str)]) -> Strin
 }
 
 /// The prompt bases of a check flow.
-pub(super) struct Prompts<'p, 'f, 'j> {
-    compiler: &'p Compiler<'p, 'f, 'j>,
+pub(super) struct CheckFlowPrompts<'p, 'f, 'j> {
+    compiler: &'p PromptCompiler<'p, 'f, 'j>,
     bases: Vec<String>,
     /// How many of these belong to `basePath`.
     own: usize,
@@ -73,16 +73,16 @@ pub(super) struct Prompts<'p, 'f, 'j> {
     editions: &'p [(&'j str, &'j str)],
 }
 
-impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
+impl<'p, 'f, 'j> CheckFlowPrompts<'p, 'f, 'j> {
     /// First below `basePath`, then below the agent's `fallbackDir`.
     pub(super) fn new(
         flow: &'p CheckFlow<'j>,
         agent: &AgentDefinition<'_>,
-        places: &Places<'_>,
-        compiler: &'p Compiler<'p, 'f, 'j>,
-    ) -> Prompts<'p, 'f, 'j> {
+        places: &AgentFolder<'_>,
+        compiler: &'p PromptCompiler<'p, 'f, 'j>,
+    ) -> CheckFlowPrompts<'p, 'f, 'j> {
         let (bases, own) = bases_of(flow, agent, places, &compiler.desk.found);
-        Prompts { compiler, bases, own, found: Cell::default(), editions: &flow.editions }
+        CheckFlowPrompts { compiler, bases, own, found: Cell::default(), editions: &flow.editions }
     }
 
     /// Compiles the prompts of a step and of its check, and compares the step's declarations with what they read.
@@ -116,9 +116,9 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
             said.extend([("c1", c1), ("c2", c2), ("c3", c3), ("edition", edition)]);
             said.extend(adaptation.map(|adaptation| ("adaptation", adaptation)));
         }
-        let user = User::Reference { step: step.id, said: &said };
+        let user = PromptUser::Reference { step: step.id, said: &said };
         let start = Span::start_of(file.file);
-        Some((self.compiler.compile(&file, Scope::Step(Inputs::few(&[])), user), start))
+        Some((self.compiler.compile(&file, PromptScope::Step(Inputs::few(&[])), user), start))
     }
 
     fn find<'r, 's>(
@@ -129,10 +129,10 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
     ) -> Option<(PromptFile, &'r PromptReference<'s>, bool)> {
         let mut tried = Vec::new();
         let fallback = reference.fallback.map(|fallback: Text<'_>| fallback.text.to_owned());
-        let own = relative(reference, self.editions);
+        let own = relative_path_of_prompt(reference, self.editions);
         for (index, relative) in std::iter::once(own).chain(fallback).enumerate() {
             for (at, base) in self.bases.iter().enumerate() {
-                let Some(path) = join(base, &relative) else {
+                let Some(path) = join_path(base, &relative) else {
                     let message = format!("`{relative}` leads out of the project");
                     self.push(
                         step,
@@ -142,21 +142,22 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
                     return None;
                 };
                 match self.compiler.desk.page(&path) {
-                    Page::Text { file, text } => {
+                    LoadedFile::Text { file, text } => {
                         let (own, other) = self.found.get();
                         self.found.set((own || at < self.own, other || at >= self.own));
                         return Some((PromptFile { path, file, text, by: index }, reference, index > 0));
                     }
-                    Page::Missing if tried.contains(&path) => {}
-                    Page::Missing => tried.push(path),
-                    Page::Faulty => return None,
+                    LoadedFile::Missing if tried.contains(&path) => {}
+                    LoadedFile::Missing => tried.push(path),
+                    LoadedFile::Faulty => return None,
                 }
             }
         }
         if reference.misread {
             return None;
         }
-        let message = format!("`{}` has no prompt for its `{what}`: no file {}", step.id, list(&tried));
+        let message =
+            format!("`{}` has no prompt for its `{what}`: no file {}", step.id, quote_names(&tried));
         self.push(
             step,
             Diagnostic::error(lints::MISSING_PROMPT, reference.span, message)
@@ -206,15 +207,18 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
     }
 
     fn compare_variables(&self, step: &CheckedStep<'_>, declared: &[Text<'_>], prompts: [&Prompt; 2]) {
-        let listed: HashSet<Cow<'_, str>> = declared.iter().map(|known| spelled(known.text)).collect();
+        let listed: HashSet<Cow<'_, str>> =
+            declared.iter().map(|known| normalize_variable_name(known.text)).collect();
         // An undefined variable is reported already; it is not reported as undeclared, too.
         let unlisted = prompts.into_iter().flat_map(|prompt| {
             let is_given = |name: &String| !prompt.unknown.contains(name);
             prompt.from_outside.iter().filter(move |(name, _)| is_given(name))
         });
-        let unlisted: Vec<_> = unlisted.filter(|(name, _)| !listed.contains(&spelled(name))).collect();
-        let names: BTreeSet<Cow<'_, str>> = unlisted.iter().map(|(name, _)| spelled(name)).collect();
-        let unread = unread(declared, &prompts);
+        let unlisted: Vec<_> =
+            unlisted.filter(|(name, _)| !listed.contains(&normalize_variable_name(name))).collect();
+        let names: BTreeSet<Cow<'_, str>> =
+            unlisted.iter().map(|(name, _)| normalize_variable_name(name)).collect();
+        let unread = find_unread_variables(declared, &prompts);
         // An unused declared variable beside a similar undeclared one is a typo, reported where the prompt reads it.
         if let ([name], [only]) = (&unread[..], &*Vec::from_iter(&names)) {
             let message = format!(
@@ -239,7 +243,7 @@ impl<'p, 'f, 'j> Prompts<'p, 'f, 'j> {
     }
 
     fn push(&self, step: &CheckedStep<'_>, finding: Diagnostic) {
-        let desk: &Desk<'_> = self.compiler.desk;
+        let desk: &SourceLoader<'_> = self.compiler.desk;
         desk.found.push(finding.step(step.id));
     }
 }

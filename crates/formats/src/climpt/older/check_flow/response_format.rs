@@ -4,7 +4,7 @@ use cuegate_flow::{Str, diagnostics::Diagnostic, model::Outcome};
 use serde_json::{Map, Value, json};
 
 use crate::lints;
-use crate::source::suggest::{find_nearest_name, list};
+use crate::source::suggest::{find_nearest_name, quote_names};
 use crate::values::json::{Fields, Text};
 
 /// The default answer field of the result.
@@ -27,19 +27,19 @@ pub(crate) struct ResponseFormat {
 }
 
 /// The outcome of a check that passed.
-pub(super) fn ok() -> Outcome {
+pub(super) fn outcome_of_pass() -> Outcome {
     Outcome::Named("ok".into())
 }
 
 /// The outcome of one that did not.
-pub(super) fn ng() -> Outcome {
+pub(super) fn outcome_of_failure() -> Outcome {
     Outcome::Named("ng".into())
 }
 
 /// All recognized words, whatever the format requests.
-pub(super) fn words() -> Vec<(Str, Outcome)> {
-    let good = GOOD.iter().map(|word| ((*word).into(), ok()));
-    good.chain(BAD.iter().map(|word| ((*word).into(), ng()))).collect()
+pub(super) fn list_result_words() -> Vec<(Str, Outcome)> {
+    let good = GOOD.iter().map(|word| ((*word).into(), outcome_of_pass()));
+    good.chain(BAD.iter().map(|word| ((*word).into(), outcome_of_failure()))).collect()
 }
 
 /// Reads a format; the default one if none is written.
@@ -47,7 +47,7 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
     let mut properties = Map::new();
     match fields {
         None => {
-            properties.insert(RESULT.to_owned(), result("ok|ng").unwrap_or_default());
+            properties.insert(RESULT.to_owned(), build_result_schema("ok|ng").unwrap_or_default());
             properties.insert(MESSAGE.to_owned(), json!({ "type": "string" }));
         }
         Some(fields) => {
@@ -59,7 +59,7 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
                 let finding = Diagnostic::error(lints::UNKNOWN_KEY, misspelt.key_span, message);
                 fields.push(finding.did_you_mean(RESULT));
             } else if let Some(text) = fields.required(RESULT) {
-                let good = result(text.text);
+                let good = build_result_schema(text.text);
                 if good.is_none() {
                     let hint = "write `ok|ng`, `pass|fail`, `boolean` or `string`";
                     fields.invalid(text.span, why_unreadable(text.text), hint);
@@ -75,7 +75,7 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
                     let finding = Diagnostic::warning(lints::UNKNOWN_KEY, entry.key_span, message);
                     fields.push(finding.hint(format!("did you mean `{near}`?")));
                 }
-                properties.insert(key.to_owned(), value(key, text, &fields));
+                properties.insert(key.to_owned(), build_field_schema(key, text, &fields));
             }
         }
     }
@@ -84,7 +84,7 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
 
 /// The schema of the result: the words that the agent should use. Every passing word is recorded as `ok`, every failing
 /// one as `ng`.
-fn result(format: &str) -> Option<Value> {
+fn build_result_schema(format: &str) -> Option<Value> {
     match format {
         "boolean" => return Some(json!({ "enum": [true, false, "ok", "ng"] })),
         // Any text is accepted: a word without a known meaning counts as failed.
@@ -119,13 +119,16 @@ fn why_unreadable(format: &str) -> String {
         (true, false, _) => format!("`{format}` does not say what is well"),
         (false, false, false) => format!("`{format}` says neither what is well nor what is not"),
         (false, ..) => {
-            format!("{} of `{format}` means neither that it is well nor that it is not", list(&unknown))
+            format!(
+                "{} of `{format}` means neither that it is well nor that it is not",
+                quote_names(&unknown)
+            )
         }
     }
 }
 
 /// The schema of another field.
-fn value(key: &str, text: Text<'_>, fields: &Fields<'_, '_>) -> Value {
+fn build_field_schema(key: &str, text: Text<'_>, fields: &Fields<'_, '_>) -> Value {
     const TYPES: [&str; 3] = ["string", "number", "boolean"];
     match text.text {
         // An optional field is a text that may be omitted, as may everything but the result.
@@ -137,7 +140,7 @@ fn value(key: &str, text: Text<'_>, fields: &Fields<'_, '_>) -> Value {
         }
         other => {
             let message = format!("`{other}` in `{key}` is no kind of value");
-            let hint = format!("use one of {}, or words separated by `|`", list(&TYPES));
+            let hint = format!("use one of {}, or words separated by `|`", quote_names(&TYPES));
             fields.invalid(text.span, message, &hint);
             json!({})
         }

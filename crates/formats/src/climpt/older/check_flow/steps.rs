@@ -3,7 +3,7 @@
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::response_format::{ResponseFormat, read_response_format};
-use super::transitions::{Way, check_ways, read_way};
+use super::transitions::{CheckTransition, check_ways, read_way};
 use crate::climpt::agent::definition::check_version;
 use crate::lints;
 use crate::source::findings::Findings;
@@ -46,12 +46,12 @@ pub(crate) struct CheckedStep<'j> {
     /// The place of that maximum.
     pub(crate) max_span: Option<Span>,
     /// Its check.
-    pub(crate) check: Option<Check<'j>>,
+    pub(crate) check: Option<StepCheck<'j>>,
 }
 
 /// The check of a step.
 #[derive(Debug)]
-pub(crate) struct Check<'j> {
+pub(crate) struct StepCheck<'j> {
     /// Its place.
     pub(crate) span: Span,
     /// Its prompt.
@@ -59,9 +59,9 @@ pub(crate) struct Check<'j> {
     /// The format of its answer.
     pub(crate) format: ResponseFormat,
     /// The transition when it passes.
-    pub(crate) on_pass: Option<Way<'j>>,
+    pub(crate) on_pass: Option<CheckTransition<'j>>,
     /// The transition when it fails.
-    pub(crate) on_fail: Option<Way<'j>>,
+    pub(crate) on_fail: Option<CheckTransition<'j>>,
 }
 
 /// A reference to a prompt.
@@ -232,13 +232,13 @@ fn read_prompt<'j>(fields: Fields<'j, '_>) -> Option<PromptReference<'j>> {
     Some(PromptReference { span, place: place?, fallback, misread })
 }
 
-fn read_check<'j>(id: &str, once: bool, fields: Fields<'j, '_>) -> Check<'j> {
+fn read_check<'j>(id: &str, once: bool, fields: Fields<'j, '_>) -> StepCheck<'j> {
     for key in ["prompt", "onPass", "onFail"] {
         if fields.entry(key).is_none() {
             fields.missing(key);
         }
     }
-    let check = Check {
+    let check = StepCheck {
         span: fields.opening(),
         prompt: fields.object("prompt").and_then(read_prompt),
         format: read_response_format(fields.object("responseFormat")),

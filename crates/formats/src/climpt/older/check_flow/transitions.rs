@@ -7,7 +7,7 @@ use crate::values::json::{Fields, Kind, Text};
 
 /// The transition of a check result.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Way<'j> {
+pub(crate) enum CheckTransition<'j> {
     /// The run is completed.
     Complete,
     /// Continue with a step.
@@ -26,17 +26,17 @@ pub(crate) enum Way<'j> {
 }
 
 /// The transition of a result; precedence: `complete`, `next`, `retry`, `fallback`.
-pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>> {
+pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<CheckTransition<'j>> {
     let (complete, retry) = (fields.boolean("complete"), fields.boolean("retry"));
     let (next, fallback) = (fields.filled("next"), fields.filled("fallback"));
     let limit = fields.count("maxRetries", 0).filter(|(max, _)| *max > 0);
     let (limit, max_span) = (limit.map(|(max, _)| max), limit.map(|(_, span)| span));
     let is_set = |flag: Option<(bool, Span)>| flag.is_some_and(|(set, _)| set);
     let way = match (is_set(complete), next, is_set(retry), fallback) {
-        (true, ..) => Some(Way::Complete),
-        (_, Some(next), ..) => Some(Way::Next(next)),
-        (_, _, true, fallback) => Some(Way::Retry { max: limit, max_span, fallback }),
-        (_, _, _, Some(fallback)) => Some(Way::Fallback(fallback)),
+        (true, ..) => Some(CheckTransition::Complete),
+        (_, Some(next), ..) => Some(CheckTransition::Next(next)),
+        (_, _, true, fallback) => Some(CheckTransition::Retry { max: limit, max_span, fallback }),
+        (_, _, _, Some(fallback)) => Some(CheckTransition::Fallback(fallback)),
         _ => None,
     };
     let inert = |key: &'static str, why: &str| {
@@ -50,19 +50,21 @@ pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>
         }
     };
     match &way {
-        Some(Way::Complete) => {
+        Some(CheckTransition::Complete) => {
             ["next", "retry", "maxRetries", "fallback"]
                 .iter()
                 .for_each(|key| inert(key, "`complete` comes first"));
         }
-        Some(Way::Next(_)) => {
+        Some(CheckTransition::Next(_)) => {
             ["retry", "maxRetries", "fallback"].iter().for_each(|key| inert(key, "`next` comes first"));
         }
-        Some(Way::Retry { max: None, fallback: Some(_), .. }) => {
+        Some(CheckTransition::Retry { max: None, fallback: Some(_), .. }) => {
             inert("fallback", "`retry` has no limit, which `maxRetries` would set");
         }
-        Some(Way::Fallback(_)) => inert("maxRetries", "it counts retries, and `retry` is not set"),
-        Some(Way::Retry { .. }) => {}
+        Some(CheckTransition::Fallback(_)) => {
+            inert("maxRetries", "it counts retries, and `retry` is not set")
+        }
+        Some(CheckTransition::Retry { .. }) => {}
         None => {
             // A present but unreadable setting has been reported.
             let written = |key| fields.nullable(key).is_some();
@@ -83,22 +85,25 @@ pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<Way<'j>
     way
 }
 
-impl<'j> Way<'j> {
+impl<'j> CheckTransition<'j> {
     /// The step that it finally leads to, if one is named.
     fn leads_to(&self) -> Option<Text<'j>> {
         match self {
-            Way::Next(to) | Way::Fallback(to) => Some(*to),
-            Way::Retry { fallback, .. } => *fallback,
-            Way::Complete => None,
+            CheckTransition::Next(to) | CheckTransition::Fallback(to) => Some(*to),
+            CheckTransition::Retry { fallback, .. } => *fallback,
+            CheckTransition::Complete => None,
         }
     }
 
     /// Whether it does the same as another one.
-    fn is_same(&self, other: &Way<'_>) -> bool {
+    fn is_same(&self, other: &CheckTransition<'_>) -> bool {
         let is_alike = match (self, other) {
-            (Way::Complete, Way::Complete) => true,
-            (Way::Next(_) | Way::Fallback(_), Way::Next(_) | Way::Fallback(_)) => true,
-            (Way::Retry { max: one, .. }, Way::Retry { max: two, .. }) => one == two,
+            (CheckTransition::Complete, CheckTransition::Complete) => true,
+            (
+                CheckTransition::Next(_) | CheckTransition::Fallback(_),
+                CheckTransition::Next(_) | CheckTransition::Fallback(_),
+            ) => true,
+            (CheckTransition::Retry { max: one, .. }, CheckTransition::Retry { max: two, .. }) => one == two,
             _ => false,
         };
         is_alike && self.leads_to().map(|to| to.text) == other.leads_to().map(|to| to.text)
@@ -107,10 +112,15 @@ impl<'j> Way<'j> {
 
 /// Reports transitions that make a step's check useless: a failed result counts as done, both results lead to the same
 /// target, or the step restarts without a counter. `once`: nothing but these transitions follows from a result.
-pub(super) fn check_ways(id: &str, once: bool, ways: [Option<&Way<'_>>; 2], check: &Fields<'_, '_>) {
+pub(super) fn check_ways(
+    id: &str,
+    once: bool,
+    ways: [Option<&CheckTransition<'_>>; 2],
+    check: &Fields<'_, '_>,
+) {
     let [pass, fail] = ways;
     let span = |key| check.nullable(key).map_or(check.opening(), |entry| entry.key_span);
-    if let Some(Way::Complete) = fail {
+    if let Some(CheckTransition::Complete) = fail {
         let message = format!("a check of `{id}` that does not pass completes the run");
         check.push(
             Diagnostic::warning(lints::FAILURE_COMPLETES, span("onFail"), message)
@@ -124,7 +134,7 @@ pub(super) fn check_ways(id: &str, once: bool, ways: [Option<&Way<'_>>; 2], chec
         );
     }
     for (key, way) in ["onPass", "onFail"].into_iter().zip(ways) {
-        let own = way.and_then(Way::leads_to).filter(|to| to.text == id);
+        let own = way.and_then(CheckTransition::leads_to).filter(|to| to.text == id);
         if let Some(own) = own {
             let message = format!("`{key}` of `{id}` leads to itself, where its counting begins anew");
             check.push(
