@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         eprintln!("usage: library FOLDER AGENT TOPIC SCRIPT");
         return ExitCode::from(2);
     };
-    match improve(program, Path::new(folder), agent, topic, script) {
+    match improve_topic(program, Path::new(folder), agent, topic, script) {
         Ok(result) => ExitCode::from(result.exit_code()),
         Err(failure) => {
             eprintln!("error: {failure}");
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn improve(
+fn improve_topic(
     program: Program,
     folder: &Path,
     agent: &str,

@@ -40,15 +40,15 @@ impl Agent {
         program: &Program,
         config: &Config,
     ) -> Result<Agent, Failure> {
-        let provider = providers::make(name, script, program, config)?;
-        let mapped = providers::mapped(name, config);
+        let provider = providers::create_provider(name, script, program, config)?;
+        let mapped = providers::model_map_of_provider(name, config);
         let (model, models) = match model {
             Some(model) => {
-                let named =
-                    models::one(model, &*provider, mapped).ok_or_else(|| models::unknown(model, name))?;
+                let named = models::resolve_model(model, &*provider, mapped)
+                    .ok_or_else(|| models::failure_of_unknown_model(model, name))?;
                 (Some(named), BTreeMap::new())
             }
-            None => (None, models::resolve(flow, &*provider, mapped)?),
+            None => (None, models::resolve_flow_models(flow, &*provider, mapped)?),
         };
         let inspection = provider.inspect();
         if let Some(problem) = inspection.problems.first() {
@@ -64,7 +64,7 @@ impl Agent {
             .default_model
             .as_ref()
             .filter(|_| !configured && name != "scripted")
-            .and_then(|name| models::one(name, &*provider, mapped));
+            .and_then(|name| models::resolve_model(name, &*provider, mapped));
         let agent = Agent { provider, inspection, model, models, default_model };
         if budget.usd_micro.is_some() || budget.ask_usd_micro.is_some() {
             agent.prices_known(flow)?;

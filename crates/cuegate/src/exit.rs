@@ -20,7 +20,7 @@ pub const BUG: u8 = 70;
 pub const INTERRUPTED: u8 = 130;
 
 /// The exit code for the state of a run.
-pub fn code(state: &State) -> u8 {
+pub fn exit_code_of_state(state: &State) -> u8 {
     match state {
         State::Ended { state: EndState::Completed, .. } => DONE,
         State::Ended { state: EndState::Exhausted, .. } => AT_LIMIT,

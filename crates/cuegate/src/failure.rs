@@ -36,7 +36,7 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 /// An error and its causes, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn format_error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
@@ -54,14 +54,14 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
 impl From<cuegate_journal::Error> for Failure {
     fn from(error: cuegate_journal::Error) -> Failure {
         let hint = error.hint();
-        Failure { message: chain(&error), hint, code: exit::ENVIRONMENT }
+        Failure { message: format_error_chain(&error), hint, code: exit::ENVIRONMENT }
     }
 }
 
 impl From<cuegate_runner::Error> for Failure {
     fn from(error: cuegate_runner::Error) -> Failure {
         let hint = error.hint();
-        Failure { message: chain(&error), hint, code: exit::ENVIRONMENT }
+        Failure { message: format_error_chain(&error), hint, code: exit::ENVIRONMENT }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     config::Config,
     project::first_tree,
     run_changes::compare_files,
-    start_run::{Host, Wishes},
+    start_run::{Host, RunRequest},
 };
 
 /// The API of github.com.
@@ -29,7 +29,7 @@ const RIGHTS: &str = "docs/github.md lists the rights that it needs";
 
 /// A repository that a run changes.
 #[derive(Debug, Clone)]
-pub struct Connected {
+pub struct GithubConnection {
     /// What the journal says of it.
     pub target: GithubTarget,
     /// The client.
@@ -40,31 +40,32 @@ pub struct Connected {
 ///
 /// # Errors
 /// When the repository or the token is not found, before anything is started.
-pub fn connect(
+pub fn connect_run(
     root: &Path,
     config: &Config,
     flow: &Flow,
-    wishes: &Wishes,
+    wishes: &RunRequest,
     finalize: &FinalizePlan,
-) -> Result<Option<Connected>, Failure> {
+) -> Result<Option<GithubConnection>, Failure> {
     if wishes.no_github {
         return Ok(None);
     }
-    let Some(why) = need(flow, wishes, finalize) else { return Ok(None) };
+    let Some(why) = find_github_need(flow, wishes, finalize) else { return Ok(None) };
     let remote = finalize.push.as_deref().unwrap_or("origin");
-    connected(why, root, config, remote, wishes.issue, "`--no-github` leaves GitHub alone").map(Some)
+    find_github_connection(why, root, config, remote, wishes.issue, "`--no-github` leaves GitHub alone")
+        .map(Some)
 }
 
 /// Finds the repository and the token. `otherwise` tells how to do without them.
-fn connected(
+fn find_github_connection(
     why: &str,
     root: &Path,
     config: &Config,
     remote: &str,
     issue: Option<u64>,
     otherwise: &str,
-) -> Result<Connected, Failure> {
-    let target = target(root, config, remote, issue).map_err(|message| {
+) -> Result<GithubConnection, Failure> {
+    let target = find_github_target(root, config, remote, issue).map_err(|message| {
         Failure::usage(
             format!("{why}, and {message}"),
             format!("set `repository = \"OWNER/NAME\"` in `[github]` of cuegate.toml; {otherwise}"),
@@ -78,7 +79,7 @@ fn connected(
     })?;
     let client = Github::new(&target.api, &target.repository, &token)
         .map_err(|why| Failure::usage(why, "correct `api` in `[github]` of cuegate.toml"))?;
-    Ok(Connected { target, client })
+    Ok(GithubConnection { target, client })
 }
 
 /// Connects a queue with GitHub, which needs it for the reason `why`; `otherwise` tells how to do without.
@@ -91,12 +92,12 @@ pub fn connect_queue(
     remote: &str,
     why: &str,
     otherwise: &str,
-) -> Result<Connected, Failure> {
-    connected(why, root, config, remote, None, otherwise)
+) -> Result<GithubConnection, Failure> {
+    find_github_connection(why, root, config, remote, None, otherwise)
 }
 
 /// Why a run needs GitHub.
-fn need(flow: &Flow, wishes: &Wishes, finalize: &FinalizePlan) -> Option<&'static str> {
+fn find_github_need(flow: &Flow, wishes: &RunRequest, finalize: &FinalizePlan) -> Option<&'static str> {
     let polls = |resource| {
         let of = |part: &Verdict| matches!(part, Verdict::Poll(poll) if poll.resource == resource);
         flow.verdict.places().iter().any(|(_, part)| of(part))
@@ -117,7 +118,12 @@ fn need(flow: &Flow, wishes: &Wishes, finalize: &FinalizePlan) -> Option<&'stati
 }
 
 /// The repository: of the configuration, of the remote, or of the environment in GitHub Actions.
-fn target(root: &Path, config: &Config, remote: &str, issue: Option<u64>) -> Result<GithubTarget, String> {
+fn find_github_target(
+    root: &Path,
+    config: &Config,
+    remote: &str,
+    issue: Option<u64>,
+) -> Result<GithubTarget, String> {
     let var = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
     let api = config.github.api.clone().or_else(|| var("GITHUB_API_URL")).unwrap_or_else(|| API.to_owned());
     let api = api.trim_end_matches('/').to_owned();
@@ -187,7 +193,7 @@ pub(crate) fn effect_plan(
 }
 
 /// The client of a run that is resumed; the error is that of each effect that needs it.
-pub(crate) fn reconnect(started: &RunStarted) -> Option<Result<Github, String>> {
+pub(crate) fn reconnect_run(started: &RunStarted) -> Option<Result<Github, String>> {
     let GithubTarget { api, repository, .. } = started.github.as_ref()?;
     let token = find_token(api, |name| std::env::var_os(name));
     Some(

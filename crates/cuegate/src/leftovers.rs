@@ -27,7 +27,7 @@ pub fn branch_of(run: &RunId) -> String {
 /// Removes the folders of finished commands of runs that have ended, and the worktrees of runs that were killed before
 /// their first record. Leaves everything that a live process may use and everything that holds work. Returns a line for
 /// each removed thing. Failures are left for the next time.
-pub fn remove(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
+pub fn remove_leftovers(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
     cuegate_runner::sandbox::remove_stale_egresses();
     cuegate_runner::worktree::remove_stale_settings();
     let mut removed = Vec::new();
@@ -41,12 +41,12 @@ pub fn remove(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
     for run in runs {
         let git = home.git(&run.run);
         let _ = AgentGit::restore_name(&git);
-        if git.is_dir() && ended(journal, &run.run) {
+        if git.is_dir() && has_run_ended(journal, &run.run) {
             AgentGit::remove_spent(&git);
         }
         if run.records == 0 {
             removed.extend(remove_worktree(home, &run.run, SystemTime::UNIX_EPOCH + since));
-        } else if !commands(home, &run.run).is_empty() && ended(journal, &run.run) {
+        } else if !list_command_folders(home, &run.run).is_empty() && has_run_ended(journal, &run.run) {
             removed.extend(remove_commands(home, &run.run, &[]));
         }
     }
@@ -56,29 +56,29 @@ pub fn remove(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
 /// Removes the folders of a run's commands except those that are `pending`.
 pub fn remove_commands(home: &StateDir, run: &RunId, pending: &[PathBuf]) -> Vec<String> {
     let mut removed = Vec::new();
-    for dir in commands(home, run).into_iter().filter(|dir| !pending.contains(dir)) {
+    for dir in list_command_folders(home, run).into_iter().filter(|dir| !pending.contains(dir)) {
         if !process::is_running(&dir) && fs::remove_dir_all(&dir).is_ok() {
-            removed.push(format!("the folder `{}` of a finished command", relative(home, &dir)));
+            removed.push(format!("the folder `{}` of a finished command", format_relative_path(home, &dir)));
         }
     }
     removed
 }
 
 /// The folders of a run's commands.
-pub(crate) fn commands(home: &StateDir, run: &RunId) -> Vec<PathBuf> {
+pub(crate) fn list_command_folders(home: &StateDir, run: &RunId) -> Vec<PathBuf> {
     let entries = fs::read_dir(home.run(run).join("commands")).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
     folders.sort();
     folders
 }
 
-fn ended(journal: &dyn Journal, run: &RunId) -> bool {
+fn has_run_ended(journal: &dyn Journal, run: &RunId) -> bool {
     let Ok(entries) = cuegate_runner::read_records(journal, run) else { return false };
     is_over(&Run::fold(entries.iter().map(|entry| entry.events.as_slice())).state)
 }
 
 /// The file that says which part of the preparation of a worktree a run is in. Only the run itself was there then.
-fn preparation(home: &StateDir, run: &RunId) -> PathBuf {
+fn preparation_path_of(home: &StateDir, run: &RunId) -> PathBuf {
     home.run(run).join("preparation")
 }
 
@@ -87,7 +87,7 @@ fn preparation(home: &StateDir, run: &RunId) -> PathBuf {
 /// # Errors
 /// When the note cannot be written.
 pub(crate) fn note_preparation(home: &StateDir, run: &RunId, is_finished: bool) -> Result<(), Failure> {
-    let path = preparation(home, run);
+    let path = preparation_path_of(home, run);
     let written = fs::create_dir_all(home.run(run))
         .and_then(|()| fs::write(&path, if is_finished { "finished" } else { "begun" }));
     written.map_err(|error| Failure::environment(format!("failed to write `{}`: {error}", path.display())))
@@ -97,7 +97,7 @@ pub(crate) fn note_preparation(home: &StateDir, run: &RunId, is_finished: bool) 
 /// Removes locks that git left after `since`.
 fn remove_worktree(home: &StateDir, run: &RunId, since: SystemTime) -> Option<String> {
     let branch = branch_of(run);
-    let setup = match fs::read_to_string(preparation(home, run)) {
+    let setup = match fs::read_to_string(preparation_path_of(home, run)) {
         Ok(text) if text == "finished" => SetupState::Finished,
         Ok(_) => SetupState::Unfinished,
         Err(_) => SetupState::None,
@@ -116,6 +116,6 @@ fn remove_worktree(home: &StateDir, run: &RunId, since: SystemTime) -> Option<St
     }
 }
 
-fn relative(home: &StateDir, path: &Path) -> String {
+fn format_relative_path(home: &StateDir, path: &Path) -> String {
     path.strip_prefix(home.root()).unwrap_or(path).display().to_string()
 }

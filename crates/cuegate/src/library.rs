@@ -17,9 +17,9 @@ use crate::{
     before_start::start_checks::check_start,
     cli::params,
     config, definition,
-    definition::{DiskFiles, Location, locate},
+    definition::{DiskFiles, Location, find_definition},
     exit, github, leftovers, project, sandbox_setup, start_run,
-    start_run::{Host, Wishes},
+    start_run::{Host, RunRequest},
     text_file::read_text,
 };
 
@@ -33,7 +33,7 @@ pub struct Definition {
     folder: PathBuf,
     root: PathBuf,
     location: Location,
-    read: definition::Definition,
+    read: definition::CompiledDefinition,
 }
 
 impl Definition {
@@ -58,14 +58,14 @@ impl Definition {
             )
         })?;
         let root = project::root_of(&folder);
-        let location =
-            locate(typed, &folder, &root).map_err(|(message, hint)| Failure::usage(message, hint))?;
+        let location = find_definition(typed, &folder, &root)
+            .map_err(|(message, hint)| Failure::usage(message, hint))?;
         let takt = location.takt.as_deref();
         let files = DiskFiles::new(&location.root).map(|files| files.with_takt(takt)).map_err(|error| {
             Failure::environment(format!("failed to open `{}`: {error}", location.root.display()))
         })?;
         let set: Vec<String> = set.iter().map(|name| (*name).to_owned()).collect();
-        let read = definition::load(
+        let read = definition::compile_definition(
             &files,
             &location.base,
             location.file.as_deref(),
@@ -95,7 +95,7 @@ impl Definition {
 #[derive(Debug, Clone)]
 pub struct RunOptions {
     program: Program,
-    wishes: Wishes,
+    wishes: RunRequest,
     args: Vec<(String, String)>,
     script: Option<PathBuf>,
 }
@@ -104,7 +104,7 @@ impl RunOptions {
     /// Uses this provider (`claude`, `codex`, `openai`). `program` serves the hidden subcommands of the run: use
     /// [`Program::enter`], or [`Program::new`] with the path of the `cuegate` binary.
     pub fn new(program: Program, provider: &str) -> RunOptions {
-        let wishes = Wishes { provider: provider.to_owned(), ..Wishes::default() };
+        let wishes = RunRequest { provider: provider.to_owned(), ..RunRequest::default() };
         RunOptions { program, wishes, args: Vec::new(), script: None }
     }
 
@@ -297,11 +297,13 @@ pub async fn run_async(
     let RunOptions { program, mut wishes, args, script } = options;
     let again = with_args(definition, &args)?;
     let definition = again.as_ref().unwrap_or(definition);
-    let Some(flow) = definition.read.flow.clone() else { return Err(unsound(definition)) };
-    let config = config::load(&definition.root)?;
+    let Some(flow) = definition.read.flow.clone() else {
+        return Err(failure_of_unsound_definition(definition));
+    };
+    let config = config::load_config(&definition.root)?;
     wishes.path = definition.typed.clone();
     wishes.set = definition.set.clone();
-    wishes.params = values(definition, &args)?;
+    wishes.params = resolve_run_parameters(definition, &args)?;
     wishes.script = script.as_deref().map(read_script).transpose()?;
     wishes.wait_max_ms =
         config.run.wait_max.map_or(WAIT_MAX_MS, |wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
@@ -312,7 +314,7 @@ pub async fn run_async(
     }
     wishes.issue = github::issue_of(&wishes.params);
     let finalize = start_run::finalize_of(&definition.read, &wishes);
-    wishes.github = github::connect(&definition.root, &config, &flow, &wishes, &finalize)?;
+    wishes.github = github::connect_run(&definition.root, &config, &flow, &wishes, &finalize)?;
     start_run::nothing_missing(&flow, &wishes)?;
     let apart = wishes.worktree || definition.read.settings.worktree.enabled;
     start_run::nothing_out_of_sight(&definition.root, &flow, &wishes, apart)?;
@@ -325,19 +327,24 @@ pub async fn run_async(
         &program,
         &config,
     )?;
-    let run_sandbox =
-        sandbox_setup::raise(&flow, wishes.unsandboxed, sandbox_setup::StartedIn::None, &program, &config)?;
+    let run_sandbox = sandbox_setup::create_run_sandbox(
+        &flow,
+        wishes.unsandboxed,
+        sandbox_setup::SandboxAtStart::None,
+        &program,
+        &config,
+    )?;
     let home = StateDir::create(&definition.root)?;
-    let journal = project::open(&home, sqlite::Durability::Synced)?;
+    let journal = project::open_project_journal(&home, sqlite::Durability::Synced)?;
     let host = Host { home, journal, program, config };
-    leftovers::remove(&host.home, &*host.journal);
+    leftovers::remove_leftovers(&host.home, &*host.journal);
     cuegate_runner::sandbox::put_aside_kept_out(host.home.dir());
     let id = project::new_run_id();
     let (root, apart) = (host.home.root(), definition.read.settings.worktree.enabled || wishes.worktree);
     // Its notes are for a terminal.
     check_start(root, &host.config, &finalize, None, (apart, wishes.github.is_some()))?;
-    let ground = start_run::ground(&host, &id, &definition.read, &wishes, None)?;
-    let ready = start_run::begin(
+    let ground = start_run::prepare_workspace(&host, &id, &definition.read, &wishes, None)?;
+    let ready = start_run::prepare_new_run(
         &host,
         &id,
         &definition.location,
@@ -347,7 +354,7 @@ pub async fn run_async(
         &wishes,
     )?;
     ready.drive(stop, tell).await?;
-    result(&host, &id)
+    read_run_result(&host, &id)
 }
 
 /// Reloads a definition with errors, with the argument names declared: an agent may leave the variables of its prompts
@@ -362,7 +369,7 @@ fn with_args(definition: &Definition, args: &[(String, String)]) -> Result<Optio
 }
 
 /// The result of a run, from its journal.
-fn result(host: &Host, id: &RunId) -> Result<RunResult, Failure> {
+fn read_run_result(host: &Host, id: &RunId) -> Result<RunResult, Failure> {
     let entries = cuegate_runner::read_records(&*host.journal, id)?;
     let stamped = |entry: cuegate_runner::Entry| StampedRecord {
         seq: entry.seq,
@@ -375,7 +382,7 @@ fn result(host: &Host, id: &RunId) -> Result<RunResult, Failure> {
     Ok(RunResult { view, json })
 }
 
-fn unsound(definition: &Definition) -> Failure {
+fn failure_of_unsound_definition(definition: &Definition) -> Failure {
     let errors = definition.findings().iter().filter(|finding| finding.severity == Severity::Error);
     let first = errors.clone().next().map(|finding| format!(": {}", finding.message)).unwrap_or_default();
     let (typed, count) = (&definition.typed, errors.count());
@@ -386,9 +393,12 @@ fn unsound(definition: &Definition) -> Failure {
 }
 
 /// The values of all parameters, with defaults.
-fn values(definition: &Definition, args: &[(String, String)]) -> Result<BTreeMap<String, String>, Failure> {
+fn resolve_run_parameters(
+    definition: &Definition,
+    args: &[(String, String)],
+) -> Result<BTreeMap<String, String>, Failure> {
     let Some(flow) = &definition.read.flow else { return Ok(BTreeMap::new()) };
-    let known = |name: &str| flow.params.iter().any(|param| params::same(&param.name, name));
+    let known = |name: &str| flow.params.iter().any(|param| params::is_same_param(&param.name, name));
     if let Some((name, _)) = args.iter().find(|(name, _)| !known(name)) {
         return Err(Failure::usage(
             format!("`{}` has no parameter `{name}`", definition.name()),
@@ -396,7 +406,7 @@ fn values(definition: &Definition, args: &[(String, String)]) -> Result<BTreeMap
         ));
     }
     let pairs: Vec<String> = args.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    params::values(flow, None, &pairs)
+    params::collect_param_values(flow, None, &pairs)
 }
 
 fn read_script(path: &Path) -> Result<(String, String), Failure> {

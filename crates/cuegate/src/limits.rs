@@ -11,7 +11,7 @@ use crate::{config::Config, models, providers, start_run::REPAIRS_MAX};
 
 /// The provider and model of a run, as far as they are known before it starts.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Asked<'a> {
+pub struct ModelChoice<'a> {
     /// The provider.
     pub provider: Option<&'a str>,
     /// A model for all asks.
@@ -20,9 +20,9 @@ pub struct Asked<'a> {
 
 /// The limits and prices for the cost bound of a flow. Model names of the definition are mapped to the provider's, as
 /// in a run.
-pub fn terms(
+pub fn cost_terms_of_flow(
     flow: &Flow,
-    asked: Asked<'_>,
+    asked: ModelChoice<'_>,
     budget: &Budget,
     iterations_max: Option<u32>,
     repairs_max: Option<u32>,
@@ -36,8 +36,8 @@ pub fn terms(
         Some(Rate { input, output: price.output })
     };
     let rate = |name: &Str| {
-        let mapped = asked.provider.map(|provider| providers::mapped(provider, config));
-        Some((name.clone(), rate_of(models::configured(name, mapped))?))
+        let mapped = asked.provider.map(|provider| providers::model_map_of_provider(provider, config));
+        Some((name.clone(), rate_of(models::configured_name_of_model(name, mapped))?))
     };
     let configured = asked.provider.and_then(|provider| providers::own_model(provider, config));
     let configured = configured.map(|model| ConfiguredModel { model: model.into(), rate: rate_of(model) });
@@ -78,7 +78,7 @@ mod tests {
     use cuegate_provider::Price;
     use cuegate_testkit::Builder;
 
-    use super::{Asked, terms};
+    use super::{ModelChoice, cost_terms_of_flow};
     use crate::config::Config;
 
     fn flow() -> Flow {
@@ -98,8 +98,8 @@ mod tests {
         config.providers.codex.model = Some("gpt".to_owned());
         config.models.codex.insert("gpt".to_owned(), "other".to_owned());
         let of = |provider: &'static str| {
-            let asked = Asked { provider: Some(provider), model: None };
-            terms(&flow(), asked, &Budget::default(), None, None, &config).configured
+            let asked = ModelChoice { provider: Some(provider), model: None };
+            cost_terms_of_flow(&flow(), asked, &Budget::default(), None, None, &config).configured
         };
         let found = of("codex").expect("one is configured");
         assert_eq!(
@@ -114,8 +114,8 @@ mod tests {
     fn cached_tokens_may_be_the_most_expensive() {
         let mut config = Config::default();
         config.prices.0.insert("m".to_owned(), price(1.0, Some(100.0), 2.0));
-        let asked = Asked { provider: Some("codex"), model: Some("m") };
-        let found = terms(&flow(), asked, &Budget::default(), None, None, &config);
+        let asked = ModelChoice { provider: Some("codex"), model: Some("m") };
+        let found = cost_terms_of_flow(&flow(), asked, &Budget::default(), None, None, &config);
         assert_eq!(found.rates["m"], Rate { input: 100.0, output: 2.0 });
     }
 }

@@ -42,7 +42,7 @@ impl LogFile {
         journal: &dyn Journal,
         before: &[Entry],
     ) -> Result<LogFile, Failure> {
-        let folder = inside(root, &rule.directory)?;
+        let folder = create_log_folder(root, &rule.directory)?;
         let failed = |path: &Path, error: std::io::Error| {
             Failure::environment(format!("failed to write the log `{}`: {error}", path.display()))
         };
@@ -53,7 +53,7 @@ impl LogFile {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed(&ignore, error)),
         }
-        let path = folder.join(format!("{PREFIX}{run}.{}", extension(rule.format)));
+        let path = folder.join(format!("{PREFIX}{run}.{}", extension_of_format(rule.format)));
         // Removes a link itself, not its target.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(&path, error)),
@@ -103,7 +103,7 @@ impl LogFile {
             name.starts_with(PREFIX)
                 && [LogFormat::Jsonl, LogFormat::Text]
                     .iter()
-                    .any(|format| name.ends_with(&format!(".{}", extension(*format))))
+                    .any(|format| name.ends_with(&format!(".{}", extension_of_format(*format))))
                 && *path != self.path
         };
         let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -120,7 +120,7 @@ impl LogFile {
     }
 }
 
-fn extension(format: LogFormat) -> &'static str {
+fn extension_of_format(format: LogFormat) -> &'static str {
     match format {
         LogFormat::Jsonl => "jsonl",
         LogFormat::Text => "log",
@@ -128,7 +128,7 @@ fn extension(format: LogFormat) -> &'static str {
 }
 
 /// Creates a folder in the project. It must not leave the project through a link.
-fn inside(root: &Path, directory: &str) -> Result<PathBuf, Failure> {
+fn create_log_folder(root: &Path, directory: &str) -> Result<PathBuf, Failure> {
     let folder = root.join(directory);
     let leads_out = || {
         Failure::usage(

@@ -16,14 +16,14 @@ const TIERS: [&str; 3] = ["opus", "sonnet", "haiku"];
 
 /// Whether a name is a tier that the provider has no model for.
 pub fn is_foreign_tier(name: &str, provider: &dyn Provider, mapped: &BTreeMap<String, String>) -> bool {
-    TIERS.contains(&name) && one(name, provider, mapped).is_none()
+    TIERS.contains(&name) && resolve_model(name, provider, mapped).is_none()
 }
 
 /// Maps all model names of the flow to the provider's. A tier that the provider does not have is left out.
 ///
 /// # Errors
 /// When the provider does not know another one of them: the name of a model stands for that model alone.
-pub fn resolve(
+pub fn resolve_flow_models(
     flow: &Flow,
     provider: &dyn Provider,
     mapped: &BTreeMap<String, String>,
@@ -35,8 +35,8 @@ pub fn resolve(
             if is_foreign_tier(name, provider, mapped) {
                 continue;
             }
-            let Some(model) = one(name, provider, mapped) else {
-                let Failure { message, hint, code } = unknown(name, provider.name());
+            let Some(model) = resolve_model(name, provider, mapped) else {
+                let Failure { message, hint, code } = failure_of_unknown_model(name, provider.name());
                 return Err(Failure { message: format!("step `{}`: {message}", step.name), hint, code });
             };
             models.insert(name.clone(), model);
@@ -46,12 +46,12 @@ pub fn resolve(
 }
 
 /// The configured name of a model, else the name itself.
-pub fn configured<'n>(name: &'n str, mapped: Option<&'n BTreeMap<String, String>>) -> &'n str {
+pub fn configured_name_of_model<'n>(name: &'n str, mapped: Option<&'n BTreeMap<String, String>>) -> &'n str {
     mapped.and_then(|mapped| mapped.get(name)).map_or(name, String::as_str)
 }
 
 /// The failure for a model that a provider does not know.
-pub fn unknown(name: &str, provider: &str) -> Failure {
+pub fn failure_of_unknown_model(name: &str, provider: &str) -> Failure {
     Failure::usage(
         format!("{provider} does not know the model `{name}`"),
         format!(
@@ -62,6 +62,10 @@ pub fn unknown(name: &str, provider: &str) -> Failure {
 }
 
 /// The provider's name of one model; `None` if the provider does not know it.
-pub fn one(name: &str, provider: &dyn Provider, mapped: &BTreeMap<String, String>) -> Option<String> {
+pub fn resolve_model(
+    name: &str,
+    provider: &dyn Provider,
+    mapped: &BTreeMap<String, String>,
+) -> Option<String> {
     mapped.get(name).cloned().or_else(|| provider.model(name))
 }

@@ -24,7 +24,7 @@ pub fn root_of(here: &Path) -> PathBuf {
 ///
 /// # Errors
 /// When it cannot be opened.
-pub fn open(home: &StateDir, durability: Durability) -> Result<Arc<dyn Journal>, Failure> {
+pub fn open_project_journal(home: &StateDir, durability: Durability) -> Result<Arc<dyn Journal>, Failure> {
     Ok(Arc::new(SqliteJournal::open(home.journal(), Options { durability })?))
 }
 
@@ -34,15 +34,15 @@ pub fn open(home: &StateDir, durability: Durability) -> Result<Arc<dyn Journal>,
 /// When there is none, or it cannot be opened.
 pub fn open_existing(home: &StateDir, durability: Durability) -> Result<Arc<dyn Journal>, Failure> {
     // Reading creates no file.
-    view(home)?.ok_or_else(no_runs)?;
-    open(home, durability)
+    open_journal_read_only(home)?.ok_or_else(no_runs)?;
+    open_project_journal(home, durability)
 }
 
 /// Opens the journal of a project for reading. `None` if the project has no journal.
 ///
 /// # Errors
 /// When it exists and cannot be read.
-pub fn view(home: &StateDir) -> Result<Option<Arc<dyn Journal>>, Failure> {
+pub fn open_journal_read_only(home: &StateDir) -> Result<Option<Arc<dyn Journal>>, Failure> {
     match SqliteJournal::open_read_only(home.journal()) {
         Ok(journal) => Ok(Some(Arc::new(journal))),
         // No run was recorded, or a process was killed between creating the file and writing its schema.
@@ -55,7 +55,7 @@ pub fn view(home: &StateDir) -> Result<Option<Arc<dyn Journal>>, Failure> {
 ///
 /// # Errors
 /// When no run or several runs match.
-pub fn find(journal: &dyn Journal, typed: &str) -> Result<RunId, Failure> {
+pub fn find_run_id(journal: &dyn Journal, typed: &str) -> Result<RunId, Failure> {
     // A run without records crashed before it started, unless they are lost; then reading it fails with the reason.
     let runs = journal.runs()?.into_iter().filter(|run| run.records > 0 || run.damage.is_some());
     let runs: Vec<RunId> = runs.map(|run| run.run).collect();
@@ -107,7 +107,7 @@ pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec
 /// When the journal cannot be read.
 pub(crate) fn first_tree(journal: &dyn Journal, started: &RunStarted) -> Result<Option<TreeState>, Failure> {
     let Some(first) = &started.place.follows else { return Ok(started.tree.clone()) };
-    let entries = cuegate_runner::read_records(journal, &find(journal, first)?)?;
+    let entries = cuegate_runner::read_records(journal, &find_run_id(journal, first)?)?;
     Ok(Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice())).started().tree.clone())
 }
 

@@ -13,7 +13,7 @@ use cuegate_provider::{
 use crate::{Failure, config::Config, start_run::Program};
 
 /// What a provider is made from. `script` is the path and content of the script for `scripted`.
-struct Making<'m> {
+struct ProviderInputs<'m> {
     script: Option<&'m (String, String)>,
     program: &'m Program,
     config: &'m Config,
@@ -22,7 +22,7 @@ struct Making<'m> {
 /// A registered provider: a row of [`TABLE`].
 struct Registration {
     name: &'static str,
-    make: fn(&Making<'_>) -> Result<Shared, Failure>,
+    make: fn(&ProviderInputs<'_>) -> Result<Shared, Failure>,
     /// The configured model for asks that name none.
     model: fn(&Config) -> Option<&str>,
     /// The configured prices, which override those for all providers.
@@ -101,7 +101,7 @@ static TABLE: [Registration; 4] = [
 const SCRIPTED: &str = "scripted";
 
 /// The names of all providers except `scripted`.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub fn list_provider_names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|provider| provider.name).filter(|name| *name != SCRIPTED)
 }
 
@@ -109,13 +109,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// When the name is unknown, or the script or the settings are invalid.
-pub fn make(
+pub fn create_provider(
     name: &str,
     script: Option<&(String, String)>,
     program: &Program,
     config: &Config,
 ) -> Result<Shared, Failure> {
-    (find(name)?.make)(&Making { script, program, config })
+    (find_registration(name)?.make)(&ProviderInputs { script, program, config })
 }
 
 /// Checks that a provider name is known.
@@ -123,36 +123,37 @@ pub fn make(
 /// # Errors
 /// When it is unknown.
 pub fn check_name(name: &str) -> Result<(), Failure> {
-    find(name).map(|_| ())
+    find_registration(name).map(|_| ())
 }
 
 /// The configured model of a provider for asks that name none.
 pub fn own_model<'c>(name: &str, config: &'c Config) -> Option<&'c str> {
-    (find(name).ok()?.model)(config)
+    (find_registration(name).ok()?.model)(config)
 }
 
 /// The configured prices: those for all providers, overridden by those for this one.
 pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
-    let own = name.and_then(|name| (find(name).ok()?.prices)(config)).cloned().unwrap_or_default();
+    let own =
+        name.and_then(|name| (find_registration(name).ok()?.prices)(config)).cloned().unwrap_or_default();
     let mut prices = config.prices.clone();
     prices.0.extend(own.0);
     prices
 }
 
 /// The configured map from model names in definitions to the provider's model names.
-pub fn mapped<'c>(name: &str, config: &'c Config) -> &'c BTreeMap<String, String> {
+pub fn model_map_of_provider<'c>(name: &str, config: &'c Config) -> &'c BTreeMap<String, String> {
     static NONE: BTreeMap<String, String> = BTreeMap::new();
-    find(name).ok().and_then(|provider| (provider.models)(config)).unwrap_or(&NONE)
+    find_registration(name).ok().and_then(|provider| (provider.models)(config)).unwrap_or(&NONE)
 }
 
 /// Whether asks of a provider can cost money; `true` for an unknown one.
-pub fn costs(name: &str, config: &Config) -> bool {
-    find(name).map_or(true, |provider| (provider.costs)(config))
+pub fn may_cost_money(name: &str, config: &Config) -> bool {
+    find_registration(name).map_or(true, |provider| (provider.costs)(config))
 }
 
-fn find(name: &str) -> Result<&'static Registration, Failure> {
+fn find_registration(name: &str) -> Result<&'static Registration, Failure> {
     TABLE.iter().find(|provider| provider.name == name).ok_or_else(|| {
-        let names: Vec<&str> = names().collect();
+        let names: Vec<&str> = list_provider_names().collect();
         Failure::usage(
             format!("unknown agent `{name}`"),
             format!("use one of {}, or `scripted` with `--script FILE`", names.join(", ")),

@@ -27,23 +27,23 @@ use cuegate_runner::{
 };
 use tokio::sync::mpsc;
 
-use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, Program, Ready, folder_of, worktrees_of};
+use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, PreparedRun, Program, folder_of, worktrees_of};
 use crate::{
     Agent, Failure,
     config::Config,
     definition,
     definition::KeptFiles,
-    github::{effect_plan, reconnect},
+    github::{effect_plan, reconnect_run},
     leftovers,
     logfile::LogFile,
     providers, sandbox_setup,
-    sandbox_setup::StartedIn,
+    sandbox_setup::SandboxAtStart,
     tree_lock::TreeLock,
 };
 
 /// The options of `resume`; `None` keeps the earlier value.
 #[derive(Debug, Clone, Default)]
-pub struct Again {
+pub struct ResumeRequest {
     /// A new iteration limit.
     pub iterations_max: Option<u32>,
     /// A new limit of repairs per answer.
@@ -78,17 +78,22 @@ pub(crate) fn tree_owner(id: &RunId, started: &RunStarted) -> Option<String> {
 ///
 /// # Errors
 /// When the journal lacks a file, or this version rejects the definition.
-pub fn reload(journal: &dyn Journal, run: &Run) -> Result<Arc<Flow>, Failure> {
+pub fn reload_flow(journal: &dyn Journal, run: &Run) -> Result<Arc<Flow>, Failure> {
     Ok(reload_with(journal, run)?.0)
 }
 
-/// As [`reload`], with the settings for the runner.
+/// As [`reload_flow`], with the settings for the runner.
 fn reload_with(journal: &dyn Journal, run: &Run) -> Result<(Arc<Flow>, RunSettings), Failure> {
     let started = run.started();
     let files =
         KeptFiles::new(journal, started.sources.iter().map(|kept| (kept.path.clone(), kept.blob.clone())));
-    let loaded =
-        definition::load(&files, &started.base, started.file.as_deref(), &started.set, &started.load);
+    let loaded = definition::compile_definition(
+        &files,
+        &started.base,
+        started.file.as_deref(),
+        &started.set,
+        &started.load,
+    );
     let settings = loaded.settings.clone();
     let flow = loaded.flow.ok_or_else(|| {
         let first =
@@ -119,7 +124,7 @@ fn former_providers(
         if name == "scripted" && !scripted {
             return None;
         }
-        providers::make(name, script.as_ref(), &program, &config).ok()
+        providers::create_provider(name, script.as_ref(), &program, &config).ok()
     })
 }
 
@@ -149,7 +154,7 @@ pub fn no_flow() -> Arc<Flow> {
 ///
 /// # Errors
 /// When git fails.
-pub fn seen(home: &StateDir, run: &Run) -> Result<Option<TreeChange>, Failure> {
+pub fn tree_change_of_run(home: &StateDir, run: &Run) -> Result<Option<TreeChange>, Failure> {
     let place = &run.started().place;
     let work = if place.owned { Path::new(&place.work) } else { home.root() };
     seen_in(work, home, run)
@@ -199,7 +204,7 @@ pub(crate) fn newest_in_worktrees(journal: &dyn Journal) -> Result<BTreeMap<Stri
 ///
 /// # Errors
 /// When another process drives it, or the provider, the journal or this machine fails.
-pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> {
+pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Result<PreparedRun, Failure> {
     let Host { home, journal, program, config } = host;
     let entries = cuegate_runner::read_records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
@@ -243,11 +248,11 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     // A run that was started without a sandbox continues without one, and never the other way round by itself.
     let unsandboxed = again.unsandboxed || !started.sandboxed;
     let before = match (started.sandboxed, started.programs.contains_key("bwrap")) {
-        (false, _) => StartedIn::None,
-        (true, false) => StartedIn::Partial,
-        (true, true) => StartedIn::Full,
+        (false, _) => SandboxAtStart::None,
+        (true, false) => SandboxAtStart::Partial,
+        (true, true) => SandboxAtStart::Full,
     };
-    let run_sandbox = sandbox_setup::raise(book.flow(), unsandboxed, before, program, config)?;
+    let run_sandbox = sandbox_setup::create_run_sandbox(book.flow(), unsandboxed, before, program, config)?;
     let sandbox = run_sandbox.sandbox().cloned();
     // Before anybody asks to which repository the worktree belongs.
     AgentGit::restore_name(&home.git(id)).map_err(cuegate_runner::Error::from)?;
@@ -326,7 +331,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
     let pending: Vec<PathBuf> =
         list_pending_commands(book.flow(), book.run()).into_iter().map(dir_of).collect();
     leftovers::remove_commands(home, id, &pending);
-    leftovers::remove(home, &**journal);
+    leftovers::remove_leftovers(home, &**journal);
     let former = former_providers(&started, script.clone(), program, config);
     let journaled = entries.iter().chain(&entry).map(|entry| entry.events.as_slice());
     agent.provider.restore(&Run::receipts(journaled));
@@ -351,7 +356,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         work,
         owned: started.place.owned,
         branch: started.place.branch.clone(),
-        effects: effect_plan(host, &started, book.flow(), id, reconnect(&started)),
+        effects: effect_plan(host, &started, book.flow(), id, reconnect_run(&started)),
         hides_tokens: !config.github.token_for_agents,
         former,
         trees,
@@ -359,7 +364,7 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         suspect,
         spares_new_files: config.boundary.spares_new_files(),
         sandbox,
-        sealed: crate::start_run::sealed(&started),
+        sealed: crate::start_run::sealed_files_of_run(&started),
         trace: None,
         heard: tell,
     };
@@ -368,7 +373,16 @@ pub fn resume(host: &Host, id: &RunId, again: &Again) -> Result<Ready, Failure> 
         None => None,
     };
     let otel = config.otel.clone();
-    Ok(Ready { book, setting, heard, log, lock, otel, before: entries, entries: entry.into_iter().collect() })
+    Ok(PreparedRun {
+        book,
+        setting,
+        heard,
+        log,
+        lock,
+        otel,
+        before: entries,
+        entries: entry.into_iter().collect(),
+    })
 }
 
 /// Takes over the commits of agents of an earlier process, which a kill may have prevented. Returns what stays in their
@@ -399,7 +413,7 @@ fn keep_changes_of_user(
 ) -> Result<Option<TreeChange>, Failure> {
     const NAMES_MAX: usize = 5;
     let Some(to) = &run.tree else { return Ok(None) };
-    let folders = leftovers::commands(home, id);
+    let folders = leftovers::list_command_folders(home, id);
     let ended: Option<Vec<SystemTime>> = folders.iter().map(|folder| process::cut_off_at(folder)).collect();
     let Some(ended) = ended.map(|ended| ended.into_iter().max().unwrap_or(last)) else { return Ok(None) };
     let branch = run.started().place.branch.as_deref();
@@ -427,7 +441,12 @@ fn keep_changes_of_user(
 ///
 /// # Errors
 /// When another process drives the run, or the journal fails.
-pub fn settle(host: &Host, id: &RunId, effect: CommandId, url: Option<String>) -> Result<Ready, Failure> {
+pub fn prepare_effect_settlement(
+    host: &Host,
+    id: &RunId,
+    effect: CommandId,
+    url: Option<String>,
+) -> Result<PreparedRun, Failure> {
     let Host { journal, .. } = host;
     let entries = cuegate_runner::read_records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
@@ -450,7 +469,7 @@ pub fn for_effects(
     mut book: RunWriter,
     before: Vec<Entry>,
     completion: Completion,
-) -> Result<Ready, Failure> {
+) -> Result<PreparedRun, Failure> {
     let Host { home, journal, program, config } = host;
     let id = &book.id().clone();
     let started = book.run().started().clone();
@@ -476,7 +495,7 @@ pub fn for_effects(
         work: home.root().to_owned(),
         owned: false,
         branch: started.place.branch.clone(),
-        effects: effect_plan(host, &started, book.flow(), id, reconnect(&started)),
+        effects: effect_plan(host, &started, book.flow(), id, reconnect_run(&started)),
         hides_tokens: true,
         former: Box::new(|_| None),
         trees: Trees::open(home.root(), &home.trees()).ok().flatten(),
@@ -488,7 +507,7 @@ pub fn for_effects(
         trace: None,
         heard: tell,
     };
-    Ok(Ready {
+    Ok(PreparedRun {
         book,
         setting,
         heard,

@@ -34,7 +34,7 @@ impl RunSandbox {
 
 /// The sandbox that a run was started in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StartedIn {
+pub enum SandboxAtStart {
     /// None, or the run starts now.
     None,
     /// The partial level.
@@ -48,18 +48,18 @@ pub enum StartedIn {
 ///
 /// # Errors
 /// When a sandbox is required and this machine cannot provide one.
-pub fn raise(
+pub fn create_run_sandbox(
     flow: &Flow,
     off: bool,
-    before: StartedIn,
+    before: SandboxAtStart,
     program: &Program,
     config: &Config,
 ) -> Result<RunSandbox, Failure> {
     let policy = if off { None } else { flow.conduct.sandbox.policy() };
     let Some(policy) = policy else { return Ok(RunSandbox::Off) };
     let is_unstated = flow.conduct.sandbox == SandboxRule::Unstated;
-    let partial = is_unstated && before != StartedIn::Full;
-    let must = before != StartedIn::None;
+    let partial = is_unstated && before != SandboxAtStart::Full;
+    let must = before != SandboxAtStart::None;
     match Sandbox::raise(policy, config.sandbox.options(), program.inside(), partial) {
         Ok(sandbox) => Ok(RunSandbox::Inside(Box::new(sandbox))),
         Err(no_sandbox) if is_unstated && !must => Ok(RunSandbox::Unavailable(no_sandbox)),
@@ -105,7 +105,7 @@ fn writable_part(flow: &Flow, config: &Config) -> &'static str {
 }
 
 /// The parts of the sandbox that are not available, in words.
-pub fn notes(run_sandbox: &RunSandbox, work: &Path, root: &Path) -> Vec<String> {
+pub fn describe_sandbox_gaps(run_sandbox: &RunSandbox, work: &Path, root: &Path) -> Vec<String> {
     let sandbox = match run_sandbox {
         RunSandbox::Inside(sandbox) => sandbox,
         RunSandbox::Unavailable(why) => return vec![format!("to run in a sandbox, {}", why.hint)],

@@ -35,7 +35,7 @@ const COUNTED_MAX: u32 = 600;
 
 /// What is to be simulated.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct SimulationRequest {
     /// What each run begins with.
     pub begin: RunInputs,
     /// Who answers.
@@ -72,9 +72,9 @@ pub struct SimulationResult {
 }
 
 /// Runs a flow with stand-in agents.
-pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> SimulationResult {
+pub fn simulate_flow(flow: &Arc<Flow>, wanted: &SimulationRequest) -> SimulationResult {
     (wanted.progress)("", 0, 0.0);
-    let bound = bound(flow, wanted, &Budget::default());
+    let bound = cost_bound_of_flow(flow, wanted, &Budget::default());
     let reach = Arc::new(StateGraph::explore(flow.clone(), wanted.begin.iterations_max));
     // The exploration has its own limits; without it no run could be steered.
     let began = Instant::now();
@@ -101,7 +101,7 @@ pub fn simulate(flow: &Arc<Flow>, wanted: &Wanted) -> SimulationResult {
 /// All runs of one agent.
 fn run_all(
     flow: &Arc<Flow>,
-    wanted: &Wanted,
+    wanted: &SimulationRequest,
     (mut simulation, deadline): (Simulation, Option<Instant>),
     mut covered: Coverage,
     found: &mut SimulationResult,
@@ -122,7 +122,7 @@ fn run_all(
         row.runs += 1;
         (wanted.progress)(agent.as_str(), row.runs, covered.all().percent());
         let bug = |what: String| BugRow { agent: agent.as_str(), run: row.runs, what };
-        let walk = match walk(&mut simulation) {
+        let walk = match simulate_one_run(&mut simulation) {
             Ok(walk) => walk,
             Err(what) => {
                 found.bugs.push(bug(what));
@@ -130,7 +130,7 @@ fn run_all(
             }
         };
         let mut wrong = walk.faults.clone();
-        wrong.extend(beyond(flow, wanted, &walk, found));
+        wrong.extend(list_bound_violations(flow, wanted, &walk, found));
         let stopped = late() && matches!(walk.run.state, State::Suspended(_));
         match end_of(&walk.run.state) {
             Some(_) if stopped => *row.ends.entry("stopped").or_default() += 1,
@@ -150,7 +150,7 @@ fn run_all(
 }
 
 /// One run. A panic in it is a bug like any other, with its seed.
-fn walk(simulation: &mut Simulation) -> Result<SimulatedRun, String> {
+fn simulate_one_run(simulation: &mut Simulation) -> Result<SimulatedRun, String> {
     let walked = catch_unwind(AssertUnwindSafe(|| {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
@@ -162,13 +162,18 @@ fn walk(simulation: &mut Simulation) -> Result<SimulatedRun, String> {
 }
 
 /// In what a run did more than it may.
-fn beyond(flow: &Flow, wanted: &Wanted, walk: &SimulatedRun, found: &mut SimulationResult) -> Vec<String> {
+fn list_bound_violations(
+    flow: &Flow,
+    wanted: &SimulationRequest,
+    walk: &SimulatedRun,
+    found: &mut SimulationResult,
+) -> Vec<String> {
     let alone: Vec<&[Event]> =
         walk.records.iter().take(walk.alone).map(|entry| entry.events.as_slice()).collect();
     let did = ObservedCounts::new(flow, alone);
     found.observed.most(&did);
     let mut beyond = match walk.budget.limits() {
-        true => did.beyond(&bound(flow, wanted, &walk.budget)),
+        true => did.beyond(&cost_bound_of_flow(flow, wanted, &walk.budget)),
         false => did.beyond(&found.bound),
     };
     if let Some((answered, most)) = walk.run.ledger.beyond_bound() {
@@ -178,7 +183,7 @@ fn beyond(flow: &Flow, wanted: &Wanted, walk: &SimulatedRun, found: &mut Simulat
 }
 
 /// The most that a run may do.
-fn bound(flow: &Flow, wanted: &Wanted, budget: &Budget) -> Certificate {
+fn cost_bound_of_flow(flow: &Flow, wanted: &SimulationRequest, budget: &Budget) -> Certificate {
     let RunInputs { iterations_max, repairs_max, .. } = wanted.begin;
     cuegate_flow::analysis::cost_bound::price_without_sensitivity(
         flow,
@@ -190,8 +195,8 @@ fn bound(flow: &Flow, wanted: &Wanted, budget: &Budget) -> Certificate {
 pub fn iterations_max(flow: &Flow) -> u32 {
     let steps = u32::try_from(flow.steps.len()).unwrap_or(u32::MAX);
     let usual = ITERATIONS_MAX.max(steps.saturating_mul(3));
-    let needed = counted(flow).saturating_add(2).saturating_mul(steps).min(COUNTED_MAX);
-    let needed = if counted(flow) >= usual / steps.max(1) { needed } else { 0 };
+    let needed = largest_limit_of_flow(flow).saturating_add(2).saturating_mul(steps).min(COUNTED_MAX);
+    let needed = if largest_limit_of_flow(flow) >= usual / steps.max(1) { needed } else { 0 };
     let limit = flow.limits.iterations_max;
     if limit <= usual.max(needed) {
         return limit;
@@ -203,7 +208,7 @@ pub fn iterations_max(flow: &Flow) -> u32 {
 }
 
 /// The most that anything in a flow counts: a bound, the rounds of a monitor, a verdict.
-fn counted(flow: &Flow) -> u32 {
+fn largest_limit_of_flow(flow: &Flow) -> u32 {
     let edges = flow.steps.iter().flat_map(|step| &step.edges);
     let bounds = edges.filter_map(|edge| edge.bound.map(|bound| bound.max));
     let rounds = flow.monitors.iter().map(|monitor| monitor.threshold);

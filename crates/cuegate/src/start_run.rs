@@ -30,8 +30,8 @@ use tokio::sync::{mpsc, watch};
 use crate::{
     Agent, Failure,
     config::Config,
-    definition::{Definition, Location},
-    github::{Connected, effect_plan},
+    definition::{CompiledDefinition, Location},
+    github::{GithubConnection, effect_plan},
     leftovers::branch_of,
     logfile::LogFile,
     otel::{OtelConfig, Telemetry},
@@ -39,7 +39,10 @@ use crate::{
 };
 
 pub use crate::binary::Program;
-pub use crate::resume_run::{Again, for_effects, no_flow, reload, resume, seen, settle};
+pub use crate::resume_run::{
+    ResumeRequest, for_effects, no_flow, prepare_effect_settlement, prepare_resumed_run, reload_flow,
+    tree_change_of_run,
+};
 
 /// The resources of this machine that runs need.
 #[derive(Clone)]
@@ -56,7 +59,7 @@ pub struct Host {
 
 /// The inputs of a run besides its definition.
 #[derive(Debug, Clone, Default)]
-pub struct Wishes {
+pub struct RunRequest {
     /// The definition as it was typed.
     pub path: String,
     /// Parameter values by name.
@@ -82,7 +85,7 @@ pub struct Wishes {
     /// Whether GitHub is left alone.
     pub no_github: bool,
     /// The repository on GitHub.
-    pub github: Option<Connected>,
+    pub github: Option<GithubConnection>,
     /// The place of an earlier run, to continue there.
     pub follows: Option<Place>,
     /// Whether to use a new worktree, whatever the definition says.
@@ -111,7 +114,7 @@ pub(crate) const ASK_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 pub(crate) const IDLE_WARNING: Duration = Duration::from_secs(10 * 60);
 
 /// A prepared run.
-pub struct Ready {
+pub struct PreparedRun {
     pub(crate) book: RunWriter,
     pub(crate) setting: ExecutorSettings,
     pub(crate) heard: mpsc::Receiver<ExecutorMessage>,
@@ -129,7 +132,7 @@ pub struct Ready {
 
 /// The result of driving a run.
 #[derive(Debug, Clone)]
-pub struct Driven {
+pub struct DrivenRun {
     /// The final state.
     pub run: Run,
     /// Why its log file or its telemetry is incomplete, if one is.
@@ -138,7 +141,7 @@ pub struct Driven {
 
 /// The place of a run, before it starts.
 #[derive(Debug, Clone)]
-pub struct Ground {
+pub struct Workspace {
     /// The place.
     pub place: Place,
     /// The tree that the run starts from.
@@ -153,21 +156,21 @@ pub struct Ground {
     pub(crate) failed_before: Vec<String>,
 }
 
-impl Ground {
+impl Workspace {
     /// Reads the tree again: validators that ran meanwhile may have written files, which are no agent's.
     ///
     /// # Errors
     /// When git fails.
-    pub(crate) fn after_baseline(self) -> Result<Ground, Failure> {
+    pub(crate) fn after_baseline(self) -> Result<Workspace, Failure> {
         let branch = self.place.branch.as_deref();
         let tree = self.trees.as_ref().map(|trees| state_of(trees, branch)).transpose()?;
-        Ok(Ground { tree, ..self })
+        Ok(Workspace { tree, ..self })
     }
 
     /// Adds the sandbox.
     #[must_use]
-    pub fn behind(self, sandbox: Option<Sandbox>) -> Ground {
-        Ground { sandbox, ..self }
+    pub fn behind(self, sandbox: Option<Sandbox>) -> Workspace {
+        Workspace { sandbox, ..self }
     }
 }
 
@@ -182,13 +185,13 @@ const FOR_FOLLOWER: &str = "wait until that has ended";
 ///
 /// # Errors
 /// When a required worktree cannot be created, or git fails.
-pub(crate) fn ground(
+pub(crate) fn prepare_workspace(
     host: &Host,
     id: &RunId,
-    definition: &Definition,
-    wishes: &Wishes,
+    definition: &CompiledDefinition,
+    wishes: &RunRequest,
     waiting: Waiting<'_>,
-) -> Result<Ground, Failure> {
+) -> Result<Workspace, Failure> {
     let (home, settings) = (&host.home, &definition.settings.worktree);
     let main = Trees::open(home.root(), &home.trees())?;
     if let Some(place) = wishes.follows.clone().filter(|place| place.owned) {
@@ -196,7 +199,7 @@ pub(crate) fn ground(
         let trees = Trees::open(Path::new(&place.work), &home.trees())?;
         let tree = trees.as_ref().map(|trees| state_of(trees, place.branch.as_deref())).transpose()?;
         let main = Some(home.root().to_owned());
-        return Ok(Ground { place, tree, trees, main, sandbox: None, lock, failed_before: Vec::new() });
+        return Ok(Workspace { place, tree, trees, main, sandbox: None, lock, failed_before: Vec::new() });
     }
     if !(wishes.worktree || settings.enabled) {
         let lock = Some(Arc::new(TreeLock::take(home, id, None, FOR_RUN, waiting)?));
@@ -205,7 +208,7 @@ pub(crate) fn ground(
         let (work, folder) = (home.root().display().to_string(), wishes.folder.clone());
         let bounded = host.config.boundary.keeps_to_folder();
         let place = Place { work, dirty, folder, bounded, ..Place::default() };
-        return Ok(Ground {
+        return Ok(Workspace {
             place,
             tree,
             trees: main,
@@ -243,7 +246,7 @@ pub(crate) fn ground(
     let branch = Some(made.branch);
     let place = Place { work, owned: true, branch, base, dirty, folder, bounded, ..Place::default() };
     let main = Some(home.root().to_owned());
-    Ok(Ground { place, tree, trees, main, sandbox: None, lock, failed_before: Vec::new() })
+    Ok(Workspace { place, tree, trees, main, sandbox: None, lock, failed_before: Vec::new() })
 }
 
 /// The folder where agents and commands of a run start. `work` is the top of its working tree.
@@ -260,7 +263,7 @@ pub(crate) fn worktrees_of(home: &StateDir, root: Option<&Path>, config: &Config
 }
 
 /// What is done with the work of a run in a worktree of its own: what the definition and the flags say.
-pub(crate) fn finalize_of(definition: &Definition, wishes: &Wishes) -> FinalizePlan {
+pub(crate) fn finalize_of(definition: &CompiledDefinition, wishes: &RunRequest) -> FinalizePlan {
     let settings = &definition.settings.worktree;
     let rule = Some(&settings.finalize).filter(|_| settings.enabled);
     let wanted = &wishes.finalize;
@@ -283,7 +286,7 @@ pub(crate) fn finalize_of(definition: &Definition, wishes: &Wishes) -> FinalizeP
 ///
 /// # Errors
 /// With what is missing.
-pub fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
+pub fn nothing_missing(flow: &Flow, wishes: &RunRequest) -> Result<(), Failure> {
     if wishes.task.as_ref().is_some_and(|task| task.trim().is_empty()) {
         return Err(Failure::usage("the task is empty", "describe what to do; nothing was started"));
     }
@@ -326,7 +329,7 @@ pub fn nothing_missing(flow: &Flow, wishes: &Wishes) -> Result<(), Failure> {
 pub fn nothing_out_of_sight(
     root: &Path,
     flow: &Flow,
-    wishes: &Wishes,
+    wishes: &RunRequest,
     worktree: bool,
 ) -> Result<(), Failure> {
     for (_, part) in flow.verdict.places() {
@@ -353,15 +356,15 @@ pub fn nothing_out_of_sight(
 ///
 /// # Errors
 /// When the journal or this machine fails.
-pub fn begin(
+pub fn prepare_new_run(
     host: &Host,
     id: &RunId,
     location: &Location,
-    definition: &Definition,
-    ground: Ground,
+    definition: &CompiledDefinition,
+    ground: Workspace,
     agent: Agent,
-    wishes: &Wishes,
-) -> Result<Ready, Failure> {
+    wishes: &RunRequest,
+) -> Result<PreparedRun, Failure> {
     let Host { home, journal, program, config } = host;
     let flow = definition
         .flow
@@ -417,13 +420,13 @@ pub fn begin(
         iterations_max,
         repairs_max,
         wait_max_ms: wishes.wait_max_ms,
-        poll_interval_ms: config.verdict.poll_interval.map(millis),
+        poll_interval_ms: config.verdict.poll_interval.map(milliseconds_of_duration),
         budget: wishes.budget,
         notional: agent.is_notional(),
         load: wishes.load.clone(),
         sandboxed: ground.sandbox.is_some(),
         settings,
-        programs: programs(&agent, ground.sandbox.as_ref()),
+        programs: locate_programs(&agent, ground.sandbox.as_ref()),
         asks_max: price.asks_max(),
         report_dir: reads_report_dir(&flow).then(|| home.reports(id).display().to_string().into()),
         place: ground.place.clone(),
@@ -458,7 +461,7 @@ pub fn begin(
         suspect: None,
         spares_new_files: config.boundary.spares_new_files(),
         sandbox: ground.sandbox,
-        sealed: sealed(book.run().started()),
+        sealed: sealed_files_of_run(book.run().started()),
         trace: None,
         heard: tell,
     };
@@ -467,11 +470,20 @@ pub fn begin(
         None => None,
     };
     let otel = config.otel.clone();
-    Ok(Ready { book, setting, heard, log, lock: ground.lock, otel, before: Vec::new(), entries: vec![entry] })
+    Ok(PreparedRun {
+        book,
+        setting,
+        heard,
+        log,
+        lock: ground.lock,
+        otel,
+        before: Vec::new(),
+        entries: vec![entry],
+    })
 }
 
 /// The files of a definition and the settings, relative to the project.
-pub(crate) fn sealed(started: &RunStarted) -> Vec<PathBuf> {
+pub(crate) fn sealed_files_of_run(started: &RunStarted) -> Vec<PathBuf> {
     sealed_files(started.sources.iter().map(|source| source.path.as_str()))
 }
 
@@ -481,7 +493,7 @@ pub(crate) fn sealed_files<'f>(files: impl Iterator<Item = &'f str>) -> Vec<Path
 }
 
 /// The programs that Cuegate starts itself, with their paths.
-fn programs(agent: &Agent, sandbox: Option<&Sandbox>) -> BTreeMap<String, String> {
+fn locate_programs(agent: &Agent, sandbox: Option<&Sandbox>) -> BTreeMap<String, String> {
     let located = ["git", "sh"].map(|name| Some((name, locate_program(name)?.display().to_string())));
     let agent = agent.inspection.at.clone().map(|at| ("agent", at));
     let bwrap = sandbox.and_then(Sandbox::program).map(|bwrap| ("bwrap", bwrap.display().to_string()));
@@ -489,7 +501,7 @@ fn programs(agent: &Agent, sandbox: Option<&Sandbox>) -> BTreeMap<String, String
     all.map(|(name, path)| (name.to_owned(), path)).collect()
 }
 
-fn millis(span: Duration) -> u64 {
+fn milliseconds_of_duration(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -506,7 +518,7 @@ fn reads_report_dir(flow: &Flow) -> bool {
     })
 }
 
-impl Ready {
+impl PreparedRun {
     /// The state of the run.
     pub fn run(&self) -> &Run {
         self.book.run()
@@ -530,7 +542,7 @@ impl Ready {
         mut self,
         stop: watch::Receiver<bool>,
         tell: &mut (dyn FnMut(Notice<'_>) + Send),
-    ) -> Result<Driven, Failure> {
+    ) -> Result<DrivenRun, Failure> {
         let (mut log, journal) = (self.log.take(), self.book.journal().clone());
         let _lock = self.lock.take();
         let run = self.setting.run.clone();
@@ -557,6 +569,6 @@ impl Ready {
         let unsent = telemetry.and_then(Telemetry::end).map(|why| format!("telemetry was not sent: {why}"));
         driven?;
         let trouble = log.as_ref().and_then(LogFile::trouble).map(str::to_owned).or(unsent);
-        Ok(Driven { run: self.book.run().clone(), trouble })
+        Ok(DrivenRun { run: self.book.run().clone(), trouble })
     }
 }

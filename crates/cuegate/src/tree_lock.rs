@@ -47,9 +47,9 @@ impl TreeLock {
         hint: &str,
         mut waiting: Waiting<'_>,
     ) -> Result<TreeLock, Failure> {
-        let (path, mut file) = open(home, made_by)?;
-        while !lock(&file, &path)? {
-            let other = name(&mut file);
+        let (path, mut file) = open_lock_file(home, made_by)?;
+        while !try_lock_file(&file, &path)? {
+            let other = read_holder_name(&mut file);
             match &mut waiting {
                 Some(tell) => tell(&other),
                 None => {
@@ -63,33 +63,33 @@ impl TreeLock {
             .set_len(0)
             .and_then(|()| file.rewind())
             .and_then(|()| file.write_all(id.as_str().as_bytes()));
-        written.map_err(|error| failed("write", &path, &error))?;
+        written.map_err(|error| failure_of_lock_error("write", &path, &error))?;
         Ok(TreeLock(file))
     }
 }
 
-fn open(home: &StateDir, made_by: Option<&str>) -> Result<(PathBuf, File), Failure> {
+fn open_lock_file(home: &StateDir, made_by: Option<&str>) -> Result<(PathBuf, File), Failure> {
     let folder = match made_by.and_then(|run| run.parse().ok()) {
         Some(run) => home.run(&run),
         None => home.dir().to_owned(),
     };
-    std::fs::create_dir_all(&folder).map_err(|error| failed("create", &folder, &error))?;
+    std::fs::create_dir_all(&folder).map_err(|error| failure_of_lock_error("create", &folder, &error))?;
     let path = folder.join("tree.lock");
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-    let file = file.map_err(|error| failed("open", &path, &error))?;
+    let file = file.map_err(|error| failure_of_lock_error("open", &path, &error))?;
     Ok((path, file))
 }
 
 /// Tries to lock; `false` if another process holds the lock.
-fn lock(file: &File, path: &std::path::Path) -> Result<bool, Failure> {
+fn try_lock_file(file: &File, path: &std::path::Path) -> Result<bool, Failure> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
         Err(Errno::WOULDBLOCK) => Ok(false),
-        Err(error) => Err(failed("lock", path, &error.into())),
+        Err(error) => Err(failure_of_lock_error("lock", path, &error.into())),
     }
 }
 
-fn name(file: &mut File) -> String {
+fn read_holder_name(file: &mut File) -> String {
     let mut name = String::new();
     let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(100).read_to_string(&mut name));
     match read {
@@ -99,6 +99,6 @@ fn name(file: &mut File) -> String {
     }
 }
 
-fn failed(what: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
+fn failure_of_lock_error(what: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {
     Failure::environment(format!("failed to {what} `{}`: {error}", path.display()))
 }

@@ -10,7 +10,7 @@ use tokio::{
 };
 
 /// What a process of a run tells.
-pub(super) enum News {
+pub(super) enum ChildMessage {
     /// It printed a line.
     Line {
         /// The name of its task.
@@ -44,7 +44,7 @@ impl Child {
         args: Vec<OsString>,
         at: &Path,
         input: Option<String>,
-        tell: mpsc::UnboundedSender<News>,
+        tell: mpsc::UnboundedSender<ChildMessage>,
     ) -> Child {
         let (key, name) = (task.0.to_owned(), task.1.to_owned());
         let stdin = if input.is_some() { Stdio::piped() } else { Stdio::null() };
@@ -54,7 +54,7 @@ impl Child {
             Ok(child) => child,
             Err(error) => {
                 let trouble = Some(format!("failed to start a process: {error}"));
-                let _ = tell.send(News::Ended { key, trouble, code: None });
+                let _ = tell.send(ChildMessage::Ended { key, trouble, code: None });
                 return Child { pid: None, is_interrupted: false };
             }
         };
@@ -65,12 +65,15 @@ impl Child {
                 let _ = stdin.write_all(input.as_bytes()).await;
             }
             let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-            tokio::join!(lines(stdout, &name, &tell), lines(stderr, &name, &tell));
+            tokio::join!(
+                forward_output_lines(stdout, &name, &tell),
+                forward_output_lines(stderr, &name, &tell)
+            );
             let (trouble, code) = match child.wait().await {
                 Ok(status) => (None, status.code()),
                 Err(error) => (Some(format!("its process was lost: {error}")), None),
             };
-            let _ = tell.send(News::Ended { key, trouble, code });
+            let _ = tell.send(ChildMessage::Ended { key, trouble, code });
         });
         Child { pid, is_interrupted: false }
     }
@@ -83,13 +86,17 @@ impl Child {
     }
 }
 
-async fn lines(from: Option<impl AsyncRead + Unpin>, name: &str, tell: &mpsc::UnboundedSender<News>) {
+async fn forward_output_lines(
+    from: Option<impl AsyncRead + Unpin>,
+    name: &str,
+    tell: &mpsc::UnboundedSender<ChildMessage>,
+) {
     let Some(from) = from else { return };
     let mut from = BufReader::new(from);
     let mut bytes = Vec::new();
     while let Ok(1..) = from.read_until(b'\n', &mut bytes).await {
         let line = String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']).to_owned();
-        let _ = tell.send(News::Line { name: name.to_owned(), line });
+        let _ = tell.send(ChildMessage::Line { name: name.to_owned(), line });
         bytes.clear();
     }
 }

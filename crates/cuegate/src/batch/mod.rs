@@ -28,7 +28,7 @@ use tokio::{
 };
 
 use self::child::Child;
-pub use self::queue::{Known, Queue};
+pub use self::queue::{Queue, QueueContext};
 use crate::{Failure, Program, project};
 
 /// The waits before a queue that could not be read, or a claim that could not be pushed, is tried again.
@@ -53,13 +53,13 @@ pub struct Worker<'t> {
     left: VecDeque<String>,
     /// Turns true when the user wants it to stop.
     stop: watch::Receiver<bool>,
-    tell: &'t mut dyn FnMut(Told<'_>),
+    tell: &'t mut dyn FnMut(BatchMessage<'_>),
     /// Keeps other processes from taking tasks of the same file.
     _lock: Option<File>,
 }
 
 /// Something to print.
-pub enum Told<'a> {
+pub enum BatchMessage<'a> {
     /// The queue was read.
     Queue(&'a Batch),
     /// Something happened to a task or the batch.
@@ -84,7 +84,7 @@ impl<'t> Worker<'t> {
         queue: Queue,
         started: BatchStarted,
         stop: watch::Receiver<bool>,
-        tell: &'t mut dyn FnMut(Told<'_>),
+        tell: &'t mut dyn FnMut(BatchMessage<'_>),
     ) -> Result<Worker<'t>, Failure> {
         Worker::open((home, runs, queue), stop, tell, |batches| {
             let id = project::new_run_id();
@@ -104,10 +104,11 @@ impl<'t> Worker<'t> {
         queue: Queue,
         id: RunId,
         stop: watch::Receiver<bool>,
-        tell: &'t mut dyn FnMut(Told<'_>),
+        tell: &'t mut dyn FnMut(BatchMessage<'_>),
     ) -> Result<Worker<'t>, Failure> {
         let mut worker = Worker::open((home, runs, queue), stop, tell, |batches| {
-            let mut writer = BatchWriter::open(batches, &id).map_err(|error| held(&id, error))?;
+            let mut writer =
+                BatchWriter::open(batches, &id).map_err(|error| explain_held_batch(&id, error))?;
             writer.write(BatchEvent::BatchResumed { program: env!("CARGO_PKG_VERSION").to_owned() })?;
             Ok((id, writer))
         })?;
@@ -119,10 +120,10 @@ impl<'t> Worker<'t> {
     fn open(
         (home, runs, queue): (&StateDir, Arc<dyn Journal>, Queue),
         stop: watch::Receiver<bool>,
-        tell: &'t mut dyn FnMut(Told<'_>),
+        tell: &'t mut dyn FnMut(BatchMessage<'_>),
         begin: impl FnOnce(Arc<dyn Journal>) -> Result<(RunId, BatchWriter), Failure>,
     ) -> Result<Worker<'t>, Failure> {
-        let lock = lock(home, &queue.source)?;
+        let lock = lock_task_file(home, &queue.source)?;
         let batches = open_journal(home)?;
         let (id, writer) = begin(batches.clone())?;
         Ok(Worker {
@@ -163,12 +164,12 @@ impl<'t> Worker<'t> {
         loop {
             let more = !*stop.borrow() && broken.is_none();
             match if more { self.begin_tasks(&send, &mut next_read).await } else { Ok(()) } {
-                Ok(()) | Err(Halt::Interrupted) => {}
-                Err(Halt::Broken(why)) => {
-                    (self.tell)(Told::Line(format!("no further task is taken: {why}")));
+                Ok(()) | Err(HaltReason::Interrupted) => {}
+                Err(HaltReason::Broken(why)) => {
+                    (self.tell)(BatchMessage::Line(format!("no further task is taken: {why}")));
                     broken = Some(why);
                 }
-                Err(Halt::Failed(failure)) => return Err(failure),
+                Err(HaltReason::Failed(failure)) => return Err(failure),
             }
             let stopping = *stop.borrow();
             if stopping {
@@ -199,12 +200,12 @@ impl<'t> Worker<'t> {
             let read_at = next_read.filter(|_| !stopping && broken.is_none() && self.has_room());
             tokio::select! {
                 Some(said) = news.recv() => match self.hear(said).await {
-                    Ok(()) | Err(Halt::Interrupted) => {}
-                    Err(Halt::Broken(why)) => {
-                        (self.tell)(Told::Line(why.clone()));
+                    Ok(()) | Err(HaltReason::Interrupted) => {}
+                    Err(HaltReason::Broken(why)) => {
+                        (self.tell)(BatchMessage::Line(why.clone()));
                         broken.get_or_insert(why);
                     }
-                    Err(Halt::Failed(failure)) => return Err(failure),
+                    Err(HaltReason::Failed(failure)) => return Err(failure),
                 },
                 _ = stop.changed(), if !stopping => {}
                 () = sleep_until(read_at.unwrap_or_else(Instant::now)), if read_at.is_some() => {}
@@ -214,7 +215,7 @@ impl<'t> Worker<'t> {
 }
 
 /// Why something about a task cannot go on.
-enum Halt {
+enum HaltReason {
     /// The user wants the batch to stop.
     Interrupted,
     /// The queue, a claim or a run cannot be read or changed.
@@ -223,14 +224,14 @@ enum Halt {
     Failed(Failure),
 }
 
-impl From<cuegate_runner::Error> for Halt {
-    fn from(error: cuegate_runner::Error) -> Halt {
-        Halt::Failed(error.into())
+impl From<cuegate_runner::Error> for HaltReason {
+    fn from(error: cuegate_runner::Error) -> HaltReason {
+        HaltReason::Failed(error.into())
     }
 }
 
 /// Locks a file of tasks: two processes would take the same ones.
-fn lock(home: &StateDir, source: &QueueSource) -> Result<Option<File>, Failure> {
+fn lock_task_file(home: &StateDir, source: &QueueSource) -> Result<Option<File>, Failure> {
     let QueueSource::File { path } = source else { return Ok(None) };
     let folder = home.batches();
     let name = format!("{}.lock", &BlobRef::for_bytes(path.as_bytes()).digest[..16]);
@@ -248,7 +249,7 @@ fn lock(home: &StateDir, source: &QueueSource) -> Result<Option<File>, Failure> 
 }
 
 /// Names the batch, not a run, if another process works on it.
-fn held(id: &RunId, error: cuegate_runner::Error) -> Failure {
+fn explain_held_batch(id: &RunId, error: cuegate_runner::Error) -> Failure {
     match error {
         cuegate_runner::Error::Journal(cuegate_journal::Error::Held { lease }) => Failure::usage(
             format!("another process works on batch {id}: {}", lease.owner),

@@ -34,7 +34,7 @@ pub struct Queue {
 }
 
 /// What the queue is read with, besides itself.
-pub struct Known<'k> {
+pub struct QueueContext<'k> {
     /// The journal of batches.
     pub batches: &'k dyn Journal,
     /// The journal of runs.
@@ -50,7 +50,7 @@ impl Queue {
     ///
     /// # Errors
     /// With what cannot be read, and why.
-    pub fn read(&self, known: &Known<'_>) -> Result<QueueRead, String> {
+    pub fn read(&self, known: &QueueContext<'_>) -> Result<QueueRead, String> {
         match &self.source {
             QueueSource::Issues { label, remote, repository, .. } => {
                 let github = self.github.as_ref().ok_or("there is no client")?;
@@ -82,7 +82,7 @@ impl Queue {
         &self,
         tasks: &[Task],
         remote: &str,
-        known: &Known<'_>,
+        known: &QueueContext<'_>,
     ) -> Result<Vec<(String, String)>, String> {
         let claimed = claim::claimed_issues(&self.root, remote)
             .map_err(|error| error.to_string())?
@@ -105,7 +105,7 @@ impl Queue {
         issue: u64,
         key: &str,
         commit: &str,
-        known: &Known<'_>,
+        known: &QueueContext<'_>,
     ) -> Result<String, String> {
         let branch = claim::branch_of_issue(issue);
         let holder = claim::find_branch_holder(&self.root, remote, &branch, commit)
@@ -139,7 +139,7 @@ impl Queue {
     ///
     /// # Errors
     /// When nobody can tell whether it is claimed.
-    pub fn claim(&self, task: &Task, commit: &str, known: &Known<'_>) -> Result<ClaimOutcome, String> {
+    pub fn claim(&self, task: &Task, commit: &str, known: &QueueContext<'_>) -> Result<ClaimOutcome, String> {
         let (QueueSource::Issues { remote, .. }, Some(issue)) = (&self.source, task.issue) else {
             return Ok(ClaimOutcome::Won);
         };
@@ -168,7 +168,7 @@ impl Queue {
         &self,
         task: &Task,
         number: u64,
-        known: &Known<'_>,
+        known: &QueueContext<'_>,
     ) -> Result<Option<String>, String> {
         let QueueSource::Issues { label, .. } = &self.source else { return Ok(None) };
         let github = self.github.as_ref().ok_or("there is no client")?;
@@ -208,7 +208,7 @@ impl Queue {
         task: &Task,
         commit: Option<&str>,
         run: Option<&str>,
-        known: &Known<'_>,
+        known: &QueueContext<'_>,
     ) -> Result<Option<ClaimOutcome>, String> {
         let (QueueSource::Issues { remote, .. }, Some(issue)) = (&self.source, task.issue) else {
             let others = runs_before(known, &self.source)?;
@@ -286,7 +286,7 @@ fn file_tasks(path: &Path) -> Result<Vec<Task>, String> {
 }
 
 /// The run of a batch of this project on a task, and its state.
-fn own_run(known: &Known<'_>, batch: &str, key: &str) -> Option<(String, String)> {
+fn own_run(known: &QueueContext<'_>, batch: &str, key: &str) -> Option<(String, String)> {
     let (batch, ..) = read_batch(known.batches, &batch.parse().ok()?).ok()?;
     let run = batch.taken.iter().find(|taken| taken.task.key == key)?.run.clone()?;
     let state = run_of(known.runs, &run).map_or_else(|why| why, |is| is.state);
@@ -295,7 +295,7 @@ fn own_run(known: &Known<'_>, batch: &str, key: &str) -> Option<(String, String)
 
 /// The pull requests that runs of earlier batches on the same queue opened for a task, with these runs.
 fn find_proposals(
-    known: &Known<'_>,
+    known: &QueueContext<'_>,
     source: &QueueSource,
     key: &str,
 ) -> Result<Vec<(String, String)>, String> {
@@ -320,7 +320,7 @@ fn find_proposals(
 }
 
 /// The runs of earlier batches of the same definition on the tasks of the same file.
-fn runs_before(known: &Known<'_>, source: &QueueSource) -> Result<Vec<EarlierRun>, String> {
+fn runs_before(known: &QueueContext<'_>, source: &QueueSource) -> Result<Vec<EarlierRun>, String> {
     let mut before = Vec::new();
     let others = known.batches.runs().map_err(|error| format!("earlier batches cannot be read: {error}"))?;
     for other in others {

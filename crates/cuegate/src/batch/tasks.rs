@@ -11,13 +11,13 @@ use tokio::{
 };
 
 use super::{
-    FORMER_MAX, Halt, Known, LOOK_EVERY, Queue, TRIES, Told, Worker,
-    child::{Child, News},
+    BatchMessage, FORMER_MAX, HaltReason, LOOK_EVERY, Queue, QueueContext, TRIES, Worker,
+    child::{Child, ChildMessage},
     failed_before, run_of,
 };
 use crate::{exit, project};
 
-type Sender = mpsc::UnboundedSender<News>;
+type Sender = mpsc::UnboundedSender<ChildMessage>;
 
 impl Worker<'_> {
     /// Whether a further task may start.
@@ -33,7 +33,7 @@ impl Worker<'_> {
         &mut self,
         send: &Sender,
         next_read: &mut Option<Instant>,
-    ) -> Result<(), Halt> {
+    ) -> Result<(), HaltReason> {
         loop {
             let parallel = usize::from(self.writer.batch().started().parallel.max(1));
             if *self.stop.borrow() || self.children.len() >= parallel {
@@ -55,8 +55,8 @@ impl Worker<'_> {
             }
             let watch = self.writer.batch().started().watch_s;
             match self.read_queue(watch.is_some()).await {
-                Err(Halt::Broken(why)) if watch.is_some() => {
-                    (self.tell)(Told::Line(format!("the queue is read again later: {why}")));
+                Err(HaltReason::Broken(why)) if watch.is_some() => {
+                    (self.tell)(BatchMessage::Line(format!("the queue is read again later: {why}")));
                 }
                 read => read?,
             }
@@ -67,17 +67,17 @@ impl Worker<'_> {
 
     /// Reads the queue. If that fails, it is tried again, unless it is read again anyway or was never read: then the
     /// cause is probably a mistake of the command.
-    async fn read_queue(&mut self, is_watched: bool) -> Result<(), Halt> {
+    async fn read_queue(&mut self, is_watched: bool) -> Result<(), HaltReason> {
         let is_first = self.writer.batch().reads == 0;
         let tries = if is_watched || is_first { &TRIES[..0] } else { &TRIES[..] };
         let read = self.blocking(tries, |queue, known| queue.read(known)).await?;
         self.writer.write(BatchEvent::QueueRead(read))?;
-        (self.tell)(Told::Queue(self.writer.batch()));
+        (self.tell)(BatchMessage::Queue(self.writer.batch()));
         Ok(())
     }
 
     /// Claims a task; returns whether it was won and its run may start.
-    async fn claim(&mut self, task: &Task) -> Result<bool, Halt> {
+    async fn claim(&mut self, task: &Task) -> Result<bool, HaltReason> {
         let known = self.writer.batch().taken.iter().find(|taken| taken.task.key == task.key);
         let commit = match known.filter(|known| known.is_claimed()) {
             // A claim that may have been pushed before a crash is recognised by its commit.
@@ -102,17 +102,17 @@ impl Worker<'_> {
         };
         self.writer.write(BatchEvent::ClaimDecided { task: key, claim })?;
         if let Some(line) = line {
-            (self.tell)(Told::Line(line));
+            (self.tell)(BatchMessage::Line(line));
         }
         match won && *self.stop.borrow() {
             // It is started when the batch is resumed.
-            true => Err(Halt::Interrupted),
+            true => Err(HaltReason::Interrupted),
             false => Ok(won),
         }
     }
 
     /// Starts the run of a claimed task.
-    fn start_run(&mut self, task: &Task, send: &Sender) -> Result<(), Halt> {
+    fn start_run(&mut self, task: &Task, send: &Sender) -> Result<(), HaltReason> {
         let run = project::new_run_id();
         let key = task.key.clone();
         self.writer.write(BatchEvent::RunStarted { task: key.clone(), run: run.to_string() })?;
@@ -136,7 +136,7 @@ impl Worker<'_> {
         if task.text.is_some() {
             args.push("--input=-".into());
         }
-        (self.tell)(Told::Line(format!("{}: run {run} starts: {}", task.name, task.title)));
+        (self.tell)(BatchMessage::Line(format!("{}: run {run} starts: {}", task.name, task.title)));
         let at = self.home.root().join(here);
         let child =
             Child::start(self.program.path(), (&key, &task.name), args, &at, task.text.clone(), send.clone());
@@ -145,7 +145,7 @@ impl Worker<'_> {
     }
 
     /// Continues what a former process left of a task.
-    async fn go_on(&mut self, key: &str, send: &Sender) -> Result<(), Halt> {
+    async fn go_on(&mut self, key: &str, send: &Sender) -> Result<(), HaltReason> {
         let taken = self.writer.batch().taken.iter().find(|taken| taken.task.key == key).cloned();
         let Some(taken) = taken else { return Ok(()) };
         let task = taken.task.clone();
@@ -155,13 +155,13 @@ impl Worker<'_> {
         let is = match &taken.run {
             Some(run) => {
                 self.wait_for_former(run).await?;
-                run_of(&*self.runs, run).map_err(Halt::Broken)?.stop
+                run_of(&*self.runs, run).map_err(HaltReason::Broken)?.stop
             }
             None => StopKind::NotStarted,
         };
         if matches!(is, StopKind::Completed | StopKind::Failed | StopKind::Waiting) {
             let run = taken.run.unwrap_or_default();
-            let stopped = run_of(&*self.runs, &run).map_err(Halt::Broken)?;
+            let stopped = run_of(&*self.runs, &run).map_err(HaltReason::Broken)?;
             self.writer.write(BatchEvent::RunStopped { task: key.to_owned(), stopped })?;
             return self.settle(key).await;
         }
@@ -173,7 +173,7 @@ impl Worker<'_> {
             return self.start_run(&task, send);
         };
         self.writer.write(BatchEvent::RunStarted { task: key.to_owned(), run: run.clone() })?;
-        (self.tell)(Told::Line(format!("{}: run {run} continues: {}", task.name, task.title)));
+        (self.tell)(BatchMessage::Line(format!("{}: run {run} continues: {}", task.name, task.title)));
         let process = format!("--batch-process={}", std::process::id());
         let args = ["resume", &run, &process].map(OsString::from).to_vec();
         let (program, root) = (self.program.path(), self.home.root());
@@ -188,7 +188,7 @@ impl Worker<'_> {
         task: &Task,
         claim: Option<String>,
         run: Option<String>,
-    ) -> Result<bool, Halt> {
+    ) -> Result<bool, HaltReason> {
         let wanted = task.clone();
         let held = self.blocking(&TRIES, move |queue, known| {
             queue.is_held(&wanted, claim.as_deref(), run.as_deref(), known)
@@ -196,7 +196,7 @@ impl Worker<'_> {
         match held.await? {
             Some(ClaimOutcome::Won) => Ok(true),
             Some(ClaimOutcome::Lost { by }) => {
-                (self.tell)(Told::Line(format!("{}: not continued: {by}", task.name)));
+                (self.tell)(BatchMessage::Line(format!("{}: not continued: {by}", task.name)));
                 let lost = ClaimOutcome::Lost { by };
                 self.writer.write(BatchEvent::ClaimDecided { task: task.key.clone(), claim: lost })?;
                 Ok(false)
@@ -206,7 +206,7 @@ impl Worker<'_> {
     }
 
     /// Waits until no process drives a run: one that a killed batch left suspends itself.
-    async fn wait_for_former(&mut self, run: &str) -> Result<(), Halt> {
+    async fn wait_for_former(&mut self, run: &str) -> Result<(), HaltReason> {
         let Ok(id) = run.parse::<RunId>() else { return Ok(()) };
         let since = Instant::now();
         let mut stop = self.stop.clone();
@@ -217,7 +217,7 @@ impl Worker<'_> {
                 return Ok(());
             }
             if *stop.borrow() {
-                return Err(Halt::Interrupted);
+                return Err(HaltReason::Interrupted);
             }
             tokio::select! {
                 () = sleep(LOOK_EVERY) => {}
@@ -227,39 +227,39 @@ impl Worker<'_> {
     }
 
     /// Handles what a process of a run tells.
-    pub(super) async fn hear(&mut self, news: News) -> Result<(), Halt> {
+    pub(super) async fn hear(&mut self, news: ChildMessage) -> Result<(), HaltReason> {
         let (key, trouble, code) = match news {
-            News::Line { name, line } => {
-                (self.tell)(Told::Output { name: &name, line: &line });
+            ChildMessage::Line { name, line } => {
+                (self.tell)(BatchMessage::Output { name: &name, line: &line });
                 return Ok(());
             }
-            News::Ended { key, trouble, code } => (key, trouble, code),
+            ChildMessage::Ended { key, trouble, code } => (key, trouble, code),
         };
         self.children.remove(&key);
         let Some(taken) = self.writer.batch().taken.iter().find(|taken| taken.task.key == key) else {
             return Ok(());
         };
         let (name, run) = (taken.task.name.clone(), taken.run.clone().unwrap_or_default());
-        let stopped = run_of(&*self.runs, &run).map_err(Halt::Broken)?;
+        let stopped = run_of(&*self.runs, &run).map_err(HaltReason::Broken)?;
         let why = trouble.map(|why| format!(" ({why})")).unwrap_or_default();
-        (self.tell)(Told::Line(format!("{name}: run {run}: {}{why}", stopped.state)));
+        (self.tell)(BatchMessage::Line(format!("{name}: run {run}: {}{why}", stopped.state)));
         let is_refused = stopped.stop == StopKind::NotStarted && code == Some(i32::from(exit::ENVIRONMENT));
         self.writer.write(BatchEvent::RunStopped { task: key.clone(), stopped })?;
         self.settle(&key).await?;
         // The other tasks would end in the same way.
         if let Some(validator) = failed_before(&*self.runs, &run) {
-            return Err(Halt::Broken(format!(
+            return Err(HaltReason::Broken(format!(
                 "run {run} ended by `{validator}`, which failed before its first call: fix that first"
             )));
         }
         match is_refused {
-            true => Err(Halt::Broken(format!("run {run} cannot start here; the reason is above"))),
+            true => Err(HaltReason::Broken(format!("run {run} cannot start here; the reason is above"))),
             false => Ok(()),
         }
     }
 
     /// Gives back the claim of a task that calls for no more work, or for which nothing was asked.
-    async fn settle(&mut self, key: &str) -> Result<(), Halt> {
+    async fn settle(&mut self, key: &str) -> Result<(), HaltReason> {
         let Some(taken) = self.writer.batch().taken.iter().find(|taken| taken.task.key == key) else {
             return Ok(());
         };
@@ -276,7 +276,7 @@ impl Worker<'_> {
             Ok(true) => self.writer.write(BatchEvent::ClaimReleased { task: key.to_owned() })?,
             Ok(false) => {}
             // The claim stays, and with it the task: nothing is done twice.
-            Err(Halt::Broken(why)) => (self.tell)(Told::Line(format!("{name}: {why}"))),
+            Err(HaltReason::Broken(why)) => (self.tell)(BatchMessage::Line(format!("{name}: {why}"))),
             Err(halt) => return Err(halt),
         }
         Ok(())
@@ -322,8 +322,8 @@ impl Worker<'_> {
     async fn blocking<T: Send + 'static>(
         &mut self,
         tries: &[Duration],
-        act: impl Fn(&Queue, &Known<'_>) -> Result<T, String> + Send + Sync + 'static,
-    ) -> Result<T, Halt> {
+        act: impl Fn(&Queue, &QueueContext<'_>) -> Result<T, String> + Send + Sync + 'static,
+    ) -> Result<T, HaltReason> {
         let act = Arc::new(act);
         let mut stop = self.stop.clone();
         let mut waits = tries.iter();
@@ -332,27 +332,27 @@ impl Worker<'_> {
                 (self.queue.clone(), self.batches.clone(), self.runs.clone(), self.id.clone());
             let (agent, act) = (self.writer.batch().started().agent.clone(), act.clone());
             let work = tokio::task::spawn_blocking(move || {
-                let known = Known { batches: &*batches, runs: &*runs, batch: &id, agent: &agent };
+                let known = QueueContext { batches: &*batches, runs: &*runs, batch: &id, agent: &agent };
                 act(&queue, &known)
             });
             if *stop.borrow() {
-                return Err(Halt::Interrupted);
+                return Err(HaltReason::Interrupted);
             }
             let done = tokio::select! {
                 done = work => done.unwrap_or_else(|error| Err(error.to_string())),
                 _ = stop.changed() => {
                     self.children.values_mut().for_each(Child::interrupt);
-                    return Err(Halt::Interrupted);
+                    return Err(HaltReason::Interrupted);
                 }
             };
             let why = match done {
                 Ok(done) => return Ok(done),
                 Err(why) => why,
             };
-            let Some(wait) = waits.next() else { return Err(Halt::Broken(why)) };
+            let Some(wait) = waits.next() else { return Err(HaltReason::Broken(why)) };
             tokio::select! {
                 () = sleep(*wait) => {}
-                _ = stop.changed() => return Err(Halt::Interrupted),
+                _ = stop.changed() => return Err(HaltReason::Interrupted),
             }
         }
     }

@@ -18,7 +18,7 @@ use cuegate_runner::{
 
 use tokio::sync::mpsc;
 
-use super::diagnose::{Cause, cause_in_sandbox, find_missing, find_setup};
+use super::diagnose::{FailureCause, cause_in_sandbox, find_missing, find_setup};
 use crate::{
     Failure, Program,
     start_run::{Host, folder_of},
@@ -35,7 +35,7 @@ const OUTPUT_MAX: u64 = 4 << 20;
 
 /// A validator that fails before any change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FailedBefore {
+pub(crate) struct BaselineFailure {
     /// Its name.
     pub(crate) validator: String,
     /// Its command.
@@ -51,7 +51,7 @@ pub(crate) struct FailedBefore {
     /// The hosts with their ports to which the sandbox refused a connection.
     pub(crate) refused: Vec<String>,
     /// Why it cannot pass, whatever an agent does.
-    pub(crate) cause: Option<Cause>,
+    pub(crate) cause: Option<FailureCause>,
 }
 
 /// Runs each validator of a flow once in `work`, in the sandbox of the run. Returns those that failed.
@@ -64,14 +64,14 @@ pub(crate) fn failing_validators(
     flow: &Flow,
     (sandbox, sealed): (Option<&Sandbox>, &[PathBuf]),
     place: &Place,
-) -> Result<Vec<FailedBefore>, Failure> {
+) -> Result<Vec<BaselineFailure>, Failure> {
     let (tree, work) = (Path::new(&place.work), &folder_of(Path::new(&place.work), place));
     let mut known = BTreeSet::new();
     let mut failed = Vec::new();
-    let runtime = runtime()?;
+    let runtime = build_runtime()?;
     let began = Instant::now();
     // What reads a value of the run cannot run before it.
-    let own = commands(flow).filter(|validator| validator.values.is_empty());
+    let own = validators_of_flow(flow).filter(|validator| validator.values.is_empty());
     for validator in own.filter(|validator| known.insert(validator.command.clone())) {
         let left = ALL_MAX.saturating_sub(began.elapsed());
         if left.is_zero() {
@@ -81,7 +81,7 @@ pub(crate) fn failing_validators(
         let limit = left.min(ONE_MAX);
         let run_in = |tree: &Path, work: &Path| {
             let held = (&host.program, &host.home, sandbox, sealed);
-            let ran = runtime.block_on(run(held, &dir, validator, (tree, work), limit));
+            let ran = runtime.block_on(run_validator(held, &dir, validator, (tree, work), limit));
             let _ = std::fs::remove_dir_all(&dir);
             ran
         };
@@ -93,7 +93,7 @@ pub(crate) fn failing_validators(
             if run_in(root, &main)?.is_none() {
                 let is_set_up = !host.config.worktree.setup.0.is_empty();
                 let setup = if is_set_up { None } else { find_setup(root, &main) };
-                one.cause = Some(Cause::Worktree { setup });
+                one.cause = Some(FailureCause::Worktree { setup });
             }
         }
         if one.cause.is_none() {
@@ -105,7 +105,7 @@ pub(crate) fn failing_validators(
 }
 
 /// The validators and gate commands of a flow.
-fn commands(flow: &Flow) -> impl Iterator<Item = &Validator> {
+fn validators_of_flow(flow: &Flow) -> impl Iterator<Item = &Validator> {
     flow.steps.iter().flat_map(|step| match &step.act {
         Act::Exec { commands } => commands.as_slice(),
         _ => &[],
@@ -115,15 +115,15 @@ fn commands(flow: &Flow) -> impl Iterator<Item = &Validator> {
 /// What a validator runs in.
 type Held<'a> = (&'a Program, &'a StateDir, Option<&'a Sandbox>, &'a [PathBuf]);
 
-async fn run(
+async fn run_validator(
     (program, home, sandbox, sealed): Held<'_>,
     dir: &Path,
     validator: &Validator,
     (tree, work): (&Path, &Path),
     limit: Duration,
-) -> Result<Option<FailedBefore>, Failure> {
+) -> Result<Option<BaselineFailure>, Failure> {
     let limit = limit.min(Duration::from_millis(validator.timeout_ms));
-    let launch = launch(&validator.command, work, limit);
+    let launch = launch_of_command(&validator.command, work, limit);
     let inside = sandbox.filter(|sandbox| sandbox.holds_validators());
     let (tell, mut heard) = mpsc::channel(64);
     let enclosed = inside.map(|sandbox| sandbox.enclose_validator(launch.clone(), home, tree, sealed, tell));
@@ -139,7 +139,7 @@ async fn run(
         ExecutorMessage::Refused { to, .. } => Some(to),
         _ => None,
     });
-    Ok(failed.then(|| FailedBefore {
+    Ok(failed.then(|| BaselineFailure {
         validator: validator.name.to_string(),
         command: validator.command.to_string(),
         ended: tried.ended,
@@ -161,7 +161,7 @@ pub(crate) fn try_in_sandbox(
     sandbox: Option<&Sandbox>,
     command: &str,
     (tree, work): (&Path, &Path),
-) -> Result<Option<FailedBefore>, Failure> {
+) -> Result<Option<BaselineFailure>, Failure> {
     let dir = tempfile::tempdir()
         .map_err(|error| Failure::environment(format!("failed to create a temporary folder: {error}")))?;
     let validator = Validator {
@@ -173,7 +173,8 @@ pub(crate) fn try_in_sandbox(
         values: Vec::new(),
     };
     let held = (program, home, sandbox, &[][..]);
-    let failed = runtime()?.block_on(run(held, dir.path(), &validator, (tree, work), ONE_MAX))?;
+    let failed =
+        build_runtime()?.block_on(run_validator(held, dir.path(), &validator, (tree, work), ONE_MAX))?;
     let inside = sandbox.filter(|sandbox| sandbox.holds_validators());
     Ok(failed.map(|mut failed| {
         failed.cause = inside.and_then(|sandbox| cause_in_sandbox(&failed, sandbox));
@@ -183,7 +184,7 @@ pub(crate) fn try_in_sandbox(
 
 /// The result of a command that was run once.
 #[derive(Debug)]
-pub(crate) struct Tried {
+pub(crate) struct TriedCommand {
     /// Whether it passed.
     pub(crate) passed: bool,
     /// Whether it was killed at the time limit.
@@ -202,7 +203,7 @@ pub(crate) struct Tried {
 ///
 /// # Errors
 /// When the process cannot be started.
-pub(crate) fn try_once(program: &Program, command: &str, work: &Path) -> Result<Tried, Failure> {
+pub(crate) fn try_once(program: &Program, command: &str, work: &Path) -> Result<TriedCommand, Failure> {
     run_once(program, command, work, ONE_MAX)
 }
 
@@ -215,21 +216,21 @@ pub(crate) fn run_once(
     command: &str,
     work: &Path,
     limit: Duration,
-) -> Result<Tried, Failure> {
-    let runtime = runtime()?;
+) -> Result<TriedCommand, Failure> {
+    let runtime = build_runtime()?;
     // A private folder: a program is started from what is written there.
     let dir = tempfile::tempdir()
         .map_err(|error| Failure::environment(format!("failed to create a temporary folder: {error}")))?;
     let (shim, success) = (program.shim(), Success::ExitCode(0));
-    runtime.block_on(try_command(&shim, dir.path(), launch(command, work, limit), &success))
+    runtime.block_on(try_command(&shim, dir.path(), launch_of_command(command, work, limit), &success))
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+fn build_runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::environment(format!("failed to start: {error}")))
 }
 
-fn launch(command: &str, work: &Path, limit: Duration) -> Launch {
+fn launch_of_command(command: &str, work: &Path, limit: Duration) -> Launch {
     Launch {
         args: vec!["-c".into(), command.into()],
         timeout: Some(limit),
@@ -239,7 +240,12 @@ fn launch(command: &str, work: &Path, limit: Duration) -> Launch {
     }
 }
 
-async fn try_command(shim: &Shim, dir: &Path, launch: Launch, success: &Success) -> Result<Tried, Failure> {
+async fn try_command(
+    shim: &Shim,
+    dir: &Path,
+    launch: Launch,
+    success: &Success,
+) -> Result<TriedCommand, Failure> {
     let mut child = process::start_command(shim, dir, &launch).await.map_err(failed_to_run)?;
     while child.line().await.is_some() {}
     let finished = child.wait().await.map_err(failed_to_run)?;
@@ -251,7 +257,7 @@ async fn try_command(shim: &Shim, dir: &Path, launch: Launch, success: &Success)
         Exit::Signal(signal) => (None, format!("killed by signal {signal}")),
         Exit::NotFound(why) | Exit::NotStarted(why) => (None, why.clone()),
     };
-    Ok(Tried {
+    Ok(TriedCommand {
         passed: !finished.timed_out && success.holds(code, &stdout, &stderr),
         timed_out: finished.timed_out,
         // The exit codes of a shell.

@@ -9,11 +9,11 @@ use std::{
 
 use cuegate_runner::sandbox::Sandbox;
 
-use super::{baseline::FailedBefore, settings::Setting};
+use super::{baseline::BaselineFailure, settings::ConfigEntry};
 
 /// Why a validator cannot pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum FailureCause {
     /// It passes in the user's own working tree: the worktree lacks files that git does not know.
     Worktree {
         /// A command that makes them, by the lock file of the project.
@@ -27,31 +27,31 @@ pub(crate) enum Cause {
     Missing(String),
 }
 
-impl Cause {
+impl FailureCause {
     /// What is wrong with `command`, in one sentence.
     pub(crate) fn describe(&self, command: &str) -> String {
         match self {
-            Cause::Worktree { .. } => format!(
+            FailureCause::Worktree { .. } => format!(
                 "`{command}` fails in the worktree and passes in your own working tree: a worktree has only what is \
                  committed, no installed packages"
             ),
-            Cause::Variables(names) => {
+            FailureCause::Variables(names) => {
                 format!(
                     "`{command}` fails in the sandbox, which hides {} that is set outside",
                     list_names(names, "the variable")
                 )
             }
-            Cause::Hosts(hosts) => {
+            FailureCause::Hosts(hosts) => {
                 format!("`{command}` fails in the sandbox, which does not lead to {}", list_names(hosts, ""))
             }
-            Cause::Missing(what) => format!("`{command}` cannot run: {what}"),
+            FailureCause::Missing(what) => format!("`{command}` cannot run: {what}"),
         }
     }
 
     /// What to write or do about it.
     pub(crate) fn cure(&self) -> String {
         match (self, self.setting()) {
-            (Cause::Worktree { setup: None }, _) => {
+            (FailureCause::Worktree { setup: None }, _) => {
                 "write the command that installs them as `setup = \"COMMAND\"` under `[worktree]` in cuegate.toml"
                     .to_owned()
             }
@@ -67,12 +67,14 @@ impl Cause {
     }
 
     /// The setting of `cuegate.toml` that cures it, if it is known.
-    pub(crate) fn setting(&self) -> Option<Setting> {
+    pub(crate) fn setting(&self) -> Option<ConfigEntry> {
         match self {
-            Cause::Worktree { setup } => Some(Setting::text("worktree", "setup", setup.as_deref()?)),
-            Cause::Variables(names) => Some(Setting::list("sandbox", "environment", names)),
-            Cause::Hosts(hosts) => Some(Setting::list("sandbox", "hosts", hosts)),
-            Cause::Missing(_) => None,
+            FailureCause::Worktree { setup } => {
+                Some(ConfigEntry::text("worktree", "setup", setup.as_deref()?))
+            }
+            FailureCause::Variables(names) => Some(ConfigEntry::list("sandbox", "environment", names)),
+            FailureCause::Hosts(hosts) => Some(ConfigEntry::list("sandbox", "hosts", hosts)),
+            FailureCause::Missing(_) => None,
         }
     }
 }
@@ -84,12 +86,12 @@ fn list_names(names: &[String], noun: &str) -> String {
 
 /// What the sandbox keeps from a validator that failed in it, if its output names it. Nothing is started outside for this:
 /// an agent of an earlier run may have changed what the command runs.
-pub(crate) fn cause_in_sandbox(failed: &FailedBefore, sandbox: &Sandbox) -> Option<Cause> {
+pub(crate) fn cause_in_sandbox(failed: &BaselineFailure, sandbox: &Sandbox) -> Option<FailureCause> {
     let hidden = sandbox.hidden_variables();
     let named = hidden.iter().filter_map(|name| name.to_str()).filter(|name| names_word(&failed.text, name));
     let named: Vec<String> = named.map(str::to_owned).collect();
     if !named.is_empty() {
-        return Some(Cause::Variables(named));
+        return Some(FailureCause::Variables(named));
     }
     // Programs ask for hosts that they can do without, such as for news of a version.
     let is_named = |to: &&String| {
@@ -105,13 +107,13 @@ pub(crate) fn cause_in_sandbox(failed: &FailedBefore, sandbox: &Sandbox) -> Opti
     );
     hosts.sort();
     hosts.dedup();
-    (!hosts.is_empty()).then_some(Cause::Hosts(hosts))
+    (!hosts.is_empty()).then_some(FailureCause::Hosts(hosts))
 }
 
 /// The hosts that the sandbox refused while a command failed. They are its cause only if it passes outside of the sandbox:
 /// programs ask for hosts that they can do without.
-pub(crate) fn refused_hosts(failed: &FailedBefore) -> Option<Cause> {
-    (!failed.refused.is_empty()).then(|| Cause::Hosts(failed.refused.clone()))
+pub(crate) fn refused_hosts(failed: &BaselineFailure) -> Option<FailureCause> {
+    (!failed.refused.is_empty()).then(|| FailureCause::Hosts(failed.refused.clone()))
 }
 
 /// Whether a text names a variable. Short names are words of any text.
@@ -156,15 +158,15 @@ fn is_open(port: u16) -> bool {
 }
 
 /// What a failed command says is not installed.
-pub(crate) fn find_missing(failed: &FailedBefore) -> Option<Cause> {
+pub(crate) fn find_missing(failed: &BaselineFailure) -> Option<FailureCause> {
     find_missing_in(&failed.text, failed.cannot_run, &failed.ended)
 }
 
 /// The same by an output, whether the exit code says so, and how the command ended.
-pub(crate) fn find_missing_in(text: &str, cannot_run: bool, ended: &str) -> Option<Cause> {
+pub(crate) fn find_missing_in(text: &str, cannot_run: bool, ended: &str) -> Option<FailureCause> {
     let found = text.lines().find_map(missing_in);
     let by_code = || cannot_run.then(|| format!("{ended} (its program is missing or not executable)"));
-    found.or_else(by_code).map(Cause::Missing)
+    found.or_else(by_code).map(FailureCause::Missing)
 }
 
 /// What a line of output says is not installed.

@@ -12,7 +12,7 @@ use cuegate_view::RunState;
 
 use crate::{
     Failure,
-    definition::{Location, Named, Origin},
+    definition::{Location, NamedDefinition, Origin},
     init, project,
 };
 
@@ -35,7 +35,7 @@ pub(crate) struct ReviewQuestion {
 }
 
 /// The definition of a name that a project's one hides: `a built-in one` or the like.
-pub(crate) fn hidden_definition(named: &Named, in_home: &[String]) -> Option<&'static str> {
+pub(crate) fn hidden_definition(named: &NamedDefinition, in_home: &[String]) -> Option<&'static str> {
     match named.origin {
         Origin::Home => None,
         Origin::Project if in_home.contains(&named.name) => Some("the one of your home folder"),
@@ -57,7 +57,7 @@ pub(crate) fn hidden_by(
     if location.is_elsewhere || location.built_in.is_some() || here.join(typed).exists() {
         return None;
     }
-    let named = Named { name: typed.to_owned(), path: here.to_owned(), origin: Origin::Project };
+    let named = NamedDefinition { name: typed.to_owned(), path: here.to_owned(), origin: Origin::Project };
     hidden_definition(&named, &crate::definition::names_in_home(home.root()))
 }
 
@@ -164,7 +164,7 @@ fn digest_of(path: &Path) -> String {
 /// A run whose agents may have written a definition: it changed one of its files, or was at work when one was last
 /// written. Only the system sets that time.
 fn writer_of(home: &StateDir, path: &str) -> Result<Option<String>, Failure> {
-    let Some(journal) = project::view(home)? else { return Ok(None) };
+    let Some(journal) = project::open_journal_read_only(home)? else { return Ok(None) };
     let written = times_of(&home.root().join(path));
     let runs = journal.runs()?.into_iter().filter(|run| run.records > 0 && run.damage.is_none());
     for run in runs.take(RUNS_MAX) {

@@ -8,7 +8,7 @@ use crate::{Failure, text_file::read_text};
 
 /// A key of `cuegate.toml` with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Setting {
+pub(crate) struct ConfigEntry {
     /// The table.
     pub(crate) table: &'static str,
     key: &'static str,
@@ -17,15 +17,15 @@ pub(crate) struct Setting {
     is_list: bool,
 }
 
-impl Setting {
+impl ConfigEntry {
     /// A setting with a text.
-    pub(crate) fn text(table: &'static str, key: &'static str, text: &str) -> Setting {
-        Setting { table, key, entries: vec![text.to_owned()], is_list: false }
+    pub(crate) fn text(table: &'static str, key: &'static str, text: &str) -> ConfigEntry {
+        ConfigEntry { table, key, entries: vec![text.to_owned()], is_list: false }
     }
 
     /// Entries that are added to a list.
-    pub(crate) fn list(table: &'static str, key: &'static str, entries: &[String]) -> Setting {
-        Setting { table, key, entries: entries.to_vec(), is_list: true }
+    pub(crate) fn list(table: &'static str, key: &'static str, entries: &[String]) -> ConfigEntry {
+        ConfigEntry { table, key, entries: entries.to_vec(), is_list: true }
     }
 
     fn item(&self) -> Item {
@@ -67,7 +67,7 @@ impl Setting {
     }
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for ConfigEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} = {}", self.key, self.item().to_string().trim())
     }
@@ -81,11 +81,11 @@ mod tests {
     fn a_setting_is_added_and_the_rest_stays() {
         let root = tempfile::tempdir().unwrap();
         let path = root.path().join("cuegate.toml");
-        let setup = Setting::text("worktree", "setup", "npm ci");
+        let setup = ConfigEntry::text("worktree", "setup", "npm ci");
         setup.write(root.path()).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "[worktree]\nsetup = \"npm ci\"\n");
         std::fs::write(&path, "# mine\n[sandbox]\nhosts = [\"a:1\"] # why\n").unwrap();
-        let hosts = Setting::list("sandbox", "hosts", &["127.0.0.1:8099".to_owned()]);
+        let hosts = ConfigEntry::list("sandbox", "hosts", &["127.0.0.1:8099".to_owned()]);
         assert_eq!(hosts.to_string(), "hosts = [\"127.0.0.1:8099\"]");
         hosts.write(root.path()).unwrap();
         setup.write(root.path()).unwrap();

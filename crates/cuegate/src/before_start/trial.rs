@@ -11,8 +11,8 @@ use cuegate_provider::locate_or_missing;
 use cuegate_runner::{StateDir, sandbox::Sandbox};
 
 use super::{
-    baseline::{FailedBefore, run_once, try_in_sandbox},
-    diagnose::{Cause, find_missing, refused_hosts},
+    baseline::{BaselineFailure, run_once, try_in_sandbox},
+    diagnose::{FailureCause, find_missing, refused_hosts},
 };
 use crate::{Failure, Program, config::Config};
 
@@ -23,11 +23,11 @@ const TESTS_MAX: Duration = Duration::from_secs(120);
 
 /// Where a test command that passes in the user's working tree fails.
 #[derive(Debug)]
-pub(crate) enum Trial {
+pub(crate) enum TrialFailure {
     /// In the sandbox.
-    Sandbox(FailedBefore),
+    Sandbox(BaselineFailure),
     /// In a fresh worktree.
-    Worktree(FailedBefore),
+    Worktree(BaselineFailure),
     /// The setup command of worktrees failed in it, in these words.
     Setup(String),
 }
@@ -43,7 +43,7 @@ pub(crate) fn try_where_runs_work(
     root: &Path,
     command: &str,
     proposed: Option<&str>,
-) -> Result<Option<Trial>, Failure> {
+) -> Result<Option<TrialFailure>, Failure> {
     let policy = SandboxRule::Unstated.policy();
     let sandbox = policy
         .and_then(|policy| Sandbox::raise(policy, config.sandbox.options(), program.inside(), true).ok());
@@ -55,25 +55,25 @@ pub(crate) fn try_where_runs_work(
             return Ok(None);
         }
         if !tried.passed {
-            return Ok(Some(Trial::Setup(format!("`{setup}`: {}", tried.ended))));
+            return Ok(Some(TrialFailure::Setup(format!("`{setup}`: {}", tried.ended))));
         }
     }
     let home = StateDir::new(&copy);
     let failed = try_in_sandbox((program, &home), sandbox.as_ref(), command, (&copy, &copy))?;
     let Some(mut failed) = failed else { return Ok(None) };
     if failed.cause.is_some() {
-        return Ok(Some(Trial::Sandbox(failed)));
+        return Ok(Some(TrialFailure::Sandbox(failed)));
     }
     // The sandbox is not to blame for what fails without it.
     let outside = run_once(program, command, &copy, TESTS_MAX)?;
     if outside.passed || outside.timed_out {
         failed.cause = refused_hosts(&failed).or_else(|| find_missing(&failed));
-        return Ok(Some(Trial::Sandbox(failed)));
+        return Ok(Some(TrialFailure::Sandbox(failed)));
     }
     let is_set_up = !config.worktree.setup.0.is_empty();
     let setup = proposed.filter(|_| !is_set_up).map(str::to_owned);
-    failed.cause = Some(Cause::Worktree { setup });
-    Ok(Some(Trial::Worktree(failed)))
+    failed.cause = Some(FailureCause::Worktree { setup });
+    Ok(Some(TrialFailure::Worktree(failed)))
 }
 
 /// A repository of its own with the last commit, which leaves that of the user alone. `None` if there is no commit.

@@ -3,9 +3,12 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuegate_runner::simulation::Agent as StandIn;
 
-pub(super) use super::run_args::{Answer, Attach, Cancel, Durability, Instruct, Limits, Resume, Retry, Run};
-use super::work_args::Work;
-use crate::config::Phases;
+pub(super) use super::run_args::{
+    AnswerArgs, AttachArgs, CancelArgs, DurabilityChoice, InstructArgs, ResumeArgs, RetryArgs, RunArgs,
+    RunLimits,
+};
+use super::work_args::WorkArgs;
+use crate::config::PhasesChoice;
 
 /// Check it, price it, run it: declarative workflows of coding agents.
 #[derive(Debug, Parser)]
@@ -42,75 +45,75 @@ pub(super) enum Color {
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
     /// Write a starter workflow into this project
-    Init(Init),
+    Init(InitArgs),
     /// List the workflows that can be run here
-    List(List),
+    List(ListArgs),
     /// Report errors and warnings in workflows, without running them
-    Check(Check),
+    Check(CheckArgs),
     /// Explain a finding code
-    Explain(Explain),
+    Explain(ExplainArgs),
     /// Print the JSON Schema of a workflow format, for editors
-    Schema(Schema),
+    Schema(SchemaArgs),
     /// Print the steps and edges that a workflow compiles to
-    Show(Show),
+    Show(ShowArgs),
     /// Print the prompt of a step as an agent would get it
-    Prompt(Prompt),
+    Prompt(PromptArgs),
     /// Compute the most steps, calls, tokens and money of a run
-    Price(Price),
+    Price(PriceArgs),
     /// Print a workflow as a graph
-    Graph(Graph),
+    Graph(GraphArgs),
     /// Run a workflow with simulated agents and report coverage
-    Simulate(Simulate),
+    Simulate(SimulateArgs),
     /// Run a workflow
-    Run(Box<Run>),
+    Run(Box<RunArgs>),
     /// Run a workflow for each issue or task of a queue
-    Work(Box<Work>),
+    Work(Box<WorkArgs>),
     /// Resume a run after a crash, a limit or an interruption
-    Resume(Resume),
+    Resume(ResumeArgs),
     /// Continue a run that failed, after the cause was fixed
-    Retry(Box<Retry>),
+    Retry(Box<RetryArgs>),
     /// Continue the work of an ended run with a new task
-    Instruct(Box<Instruct>),
+    Instruct(Box<InstructArgs>),
     /// Answer the question that a suspended run asks
-    Answer(Answer),
+    Answer(AnswerArgs),
     /// Follow a run that works in the background
-    Attach(Attach),
+    Attach(AttachArgs),
     /// Cancel a run; it cannot be resumed
-    Cancel(Cancel),
+    Cancel(CancelArgs),
     /// List the runs of this project
-    Runs(Runs),
+    Runs(RunsArgs),
     /// Watch a run, or all runs, in the whole terminal
-    Watch(Watch),
+    Watch(WatchArgs),
     /// Show the runs of this project on a page in the browser
-    Serve(Serve),
+    Serve(ServeArgs),
     /// Print the state of a run
-    Status(Status),
+    Status(StatusArgs),
     /// Print the events of a run
-    Log(Log),
+    Log(LogArgs),
     /// Print the results, costs and failures of a run
-    Report(Report),
+    Report(ReportArgs),
     /// Print and settle the effects of a run on GitHub and branches
-    Effect(Effect),
+    Effect(EffectArgs),
     /// Print the file changes of a run
-    Diff(Diff),
+    Diff(DiffArgs),
     /// Remove worktrees of ended runs; their changes are kept
-    Clean(Clean),
+    Clean(CleanArgs),
     /// Bring the changes of a worktree run into this working tree
-    Apply(Apply),
+    Apply(ApplyArgs),
     /// Take back what a run changed here, without what may be yours
-    Undo(Undo),
+    Undo(UndoArgs),
     /// Print the completions of a shell
-    Completions(Completions),
+    Completions(CompletionsArgs),
     /// Print the manual page, or write the pages of all commands
-    Man(Man),
+    Man(ManArgs),
     /// Check this machine: git, disk space, agents and the sandbox
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Print the settings in effect, and the files that they come from
-    Config(Config),
+    Config(ConfigArgs),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Doctor {
+pub(super) struct DoctorArgs {
     /// Try attacks on the sandbox of this machine, and print which are held
     #[arg(long)]
     pub(super) sandbox: bool,
@@ -120,26 +123,26 @@ pub(super) struct Doctor {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Completions {
+pub(super) struct CompletionsArgs {
     /// The shell
     pub(super) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Man {
+pub(super) struct ManArgs {
     /// Write the pages of all commands into this folder
     #[arg(long, value_name = "PATH")]
     pub(super) dir: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Watch {
+pub(super) struct WatchArgs {
     /// The run: its id, a unique prefix of it, or `last`; without one, the list of runs
     pub(super) run: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Config {
+pub(super) struct ConfigArgs {
     #[command(subcommand)]
     pub(super) command: ConfigVerb,
 }
@@ -147,18 +150,18 @@ pub(super) struct Config {
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigVerb {
     /// Print the settings in effect, and the files that they come from
-    Show(ConfigShow),
+    Show(ConfigShowArgs),
 }
 
 #[derive(Debug, Args)]
-pub(super) struct ConfigShow {
+pub(super) struct ConfigShowArgs {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Serve {
+pub(super) struct ServeArgs {
     /// The port, on this machine only [default: a free one]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(super) port: u16,
@@ -177,14 +180,14 @@ pub(super) struct Serve {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct List {
+pub(super) struct ListArgs {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Init {
+pub(super) struct InitArgs {
     /// The starter: `minimal`, `develop`, or another that `--list` prints
     pub(super) starter: Option<String>,
     /// The name of the new definition [default: the name of the starter]
@@ -208,7 +211,7 @@ pub(super) struct Init {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Check {
+pub(super) struct CheckArgs {
     /// Agent folders, registry files, workflows of TAKT, or names of agents in `.agent` and of workflows in `.takt` [default: all
     /// definitions of the project]
     pub(super) paths: Vec<String>,
@@ -220,10 +223,10 @@ pub(super) struct Check {
     pub(super) set: Vec<String>,
     /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
-    pub(super) phases: Option<Phases>,
+    pub(super) phases: Option<PhasesChoice>,
     /// Output format
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
-    pub(super) format: Format,
+    pub(super) format: CheckFormat,
     /// Print JSON: the same as `--format json`
     #[arg(long)]
     pub(super) json: bool,
@@ -232,16 +235,16 @@ pub(super) struct Check {
     pub(super) watch: bool,
 }
 
-impl Check {
+impl CheckArgs {
     /// The output format.
-    pub(super) fn format(&self) -> Format {
-        if self.json { Format::Json } else { self.format }
+    pub(super) fn format(&self) -> CheckFormat {
+        if self.json { CheckFormat::Json } else { self.format }
     }
 }
 
 /// The output format of `check`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(super) enum CheckFormat {
     /// Findings with the source lines they refer to
     #[default]
     Text,
@@ -254,7 +257,7 @@ pub(super) enum Format {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Explain {
+pub(super) struct ExplainArgs {
     /// A finding code, as `check` prints it
     pub(super) code: String,
     /// Print JSON
@@ -263,13 +266,13 @@ pub(super) struct Explain {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Schema {
+pub(super) struct SchemaArgs {
     /// The format; without it, the formats are listed
     pub(super) dialect: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Show {
+pub(super) struct ShowArgs {
     /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
     pub(super) path: String,
     /// Treat this variable as set; a value is checked against the parameter's type and rule
@@ -277,14 +280,14 @@ pub(super) struct Show {
     pub(super) set: Vec<String>,
     /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
-    pub(super) phases: Option<Phases>,
+    pub(super) phases: Option<PhasesChoice>,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Price {
+pub(super) struct PriceArgs {
     /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
     pub(super) path: String,
     /// Treat this variable as set; a value is checked against the parameter's type and rule
@@ -292,7 +295,7 @@ pub(super) struct Price {
     pub(super) set: Vec<String>,
     /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
-    pub(super) phases: Option<Phases>,
+    pub(super) phases: Option<PhasesChoice>,
     /// The agent whose model names and prices apply
     #[arg(long, value_name = "NAME")]
     pub(super) provider: Option<String>,
@@ -306,14 +309,14 @@ pub(super) struct Price {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(super) repairs: Option<u32>,
     #[command(flatten)]
-    pub(super) limits: Limits,
+    pub(super) limits: RunLimits,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Simulate {
+pub(super) struct SimulateArgs {
     /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
     pub(super) path: String,
     /// Set a parameter or a variable; required values that are not set are generated
@@ -332,14 +335,14 @@ pub(super) struct Simulate {
     #[arg(long = "agent", value_name = "NAME", value_parser = stand_in)]
     pub(super) agents: Vec<StandIn>,
     /// Exit with 1 when coverage is below this percentage
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     pub(super) min_coverage: Option<f64>,
     /// The iteration limit of a run [default: the definition's, or fewer where more would cover nothing new]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,
     /// How many calls a movement of a piece takes [default: fused]
     #[arg(long, value_enum)]
-    pub(super) phases: Option<Phases>,
+    pub(super) phases: Option<PhasesChoice>,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -352,7 +355,7 @@ fn stand_in(name: &str) -> Result<StandIn, String> {
     })
 }
 
-fn percent(text: &str) -> Result<f64, String> {
+fn parse_percent(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').unwrap_or(text).parse::<f64>().ok();
     percent
         .filter(|percent| (0.0..=100.0).contains(percent))
@@ -360,18 +363,18 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Graph {
+pub(super) struct GraphArgs {
     /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
     pub(super) path: String,
     /// Output format
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
-    pub(super) format: Drawing,
+    pub(super) format: GraphFormat,
     /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
     /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
-    pub(super) phases: Option<Phases>,
+    pub(super) phases: Option<PhasesChoice>,
     /// Print JSON: the same as `--format json`
     #[arg(long)]
     pub(super) json: bool,
@@ -379,7 +382,7 @@ pub(super) struct Graph {
 
 /// The output format of `graph`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Drawing {
+pub(super) enum GraphFormat {
     /// A Mermaid flowchart, which code hosts render in Markdown
     #[default]
     Mermaid,
@@ -392,7 +395,7 @@ pub(super) enum Drawing {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Prompt {
+pub(super) struct PromptArgs {
     /// An agent folder, a registry file, a piece, or a name
     pub(super) path: String,
     /// The step [default: the first]
@@ -405,14 +408,14 @@ pub(super) struct Prompt {
     pub(super) set: Vec<String>,
     /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
-    pub(super) phases: Option<Phases>,
+    pub(super) phases: Option<PhasesChoice>,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Runs {
+pub(super) struct RunsArgs {
     /// Only runs in this state
     #[arg(long, value_name = "STATE", value_parser = ["running", "suspended", "completed", "failed", "aborted", "exhausted", "cancelled"])]
     pub(super) state: Option<String>,
@@ -425,7 +428,7 @@ pub(super) struct Runs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Status {
+pub(super) struct StatusArgs {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
@@ -435,7 +438,7 @@ pub(super) struct Status {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Log {
+pub(super) struct LogArgs {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
@@ -454,7 +457,7 @@ pub(super) struct Log {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Report {
+pub(super) struct ReportArgs {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
@@ -467,7 +470,7 @@ pub(super) struct Report {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Effect {
+pub(super) struct EffectArgs {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
@@ -481,21 +484,21 @@ pub(super) struct Effect {
     pub(super) send_again: bool,
     /// What every journal record survives
     #[arg(long, value_enum, default_value = "synced", hide = true)]
-    pub(super) durability: Durability,
+    pub(super) durability: DurabilityChoice,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Clean {
+pub(super) struct CleanArgs {
     /// Remove the worktree of this run: its id, a unique prefix of it, or `last` [default: list all worktrees]
     pub(super) run: Option<String>,
     /// Remove those whose changes are in this working tree
     #[arg(long, conflicts_with = "run")]
     pub(super) merged: bool,
     /// Remove those of runs that ended longer ago than this: `30d`, `12h`
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["run", "merged"], value_parser = age)]
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["run", "merged"], value_parser = parse_age)]
     pub(super) older_than: Option<std::time::Duration>,
     /// Print what would be removed, and remove nothing
     #[arg(long)]
@@ -506,7 +509,7 @@ pub(super) struct Clean {
 }
 
 /// Parses `30d`, `12h` or `45m`.
-fn age(text: &str) -> Result<std::time::Duration, String> {
+fn parse_age(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || "give a number with `d`, `h` or `m`, such as `30d`".to_owned();
     let (number, unit) = text.split_at(text.len().saturating_sub(1));
     let seconds = match unit {
@@ -520,7 +523,7 @@ fn age(text: &str) -> Result<std::time::Duration, String> {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Apply {
+pub(super) struct ApplyArgs {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
@@ -533,7 +536,7 @@ pub(super) struct Apply {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Undo {
+pub(super) struct UndoArgs {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
@@ -549,7 +552,7 @@ pub(super) struct Undo {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Diff {
+pub(super) struct DiffArgs {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,

@@ -19,18 +19,19 @@ const ACTIVITY_COLUMNS: usize = 16;
 const OUTPUT_LINES: usize = 5;
 
 /// Prints a run while it is driven.
-pub(super) struct Live {
+pub(super) struct LivePrinter {
     timeline: Timeline,
     status: StatusLine,
     doing: Option<String>,
     journal: Arc<dyn Journal>,
 }
 
-impl Live {
-    pub(super) fn new(journal: Arc<dyn Journal>) -> Live {
-        Live {
+impl LivePrinter {
+    pub(super) fn new(journal: Arc<dyn Journal>) -> LivePrinter {
+        LivePrinter {
             journal,
-            timeline: Timeline::new(TimeZone::system()).with_width(print::is_terminal().then(print::width)),
+            timeline: Timeline::new(TimeZone::system())
+                .with_width(print::is_terminal().then(print::stderr_width)),
             status: StatusLine::new(print::has_progress()),
             doing: None,
         }
@@ -39,7 +40,7 @@ impl Live {
     /// Folds earlier records without printing them.
     pub(super) fn catch_up(&mut self, entries: &[Entry]) {
         for entry in entries {
-            self.timeline.line(&stamped(entry));
+            self.timeline.line(&view_record_of_entry(entry));
         }
     }
 
@@ -49,8 +50,8 @@ impl Live {
             Notice::Record(entry) => {
                 self.status.clear();
                 self.doing = None;
-                for line in self.timeline.line(&stamped(entry)) {
-                    print::line(&line);
+                for line in self.timeline.line(&view_record_of_entry(entry)) {
+                    print::print_line(&line);
                 }
                 self.show_failed_commands(entry);
                 self.redraw();
@@ -67,15 +68,15 @@ impl Live {
             }
             Notice::Unkept(error) => {
                 self.status.clear();
-                print::line(&cuegate_view::clean_to_one_line(&format!(
+                print::print_line(&cuegate_view::clean_to_one_line(&format!(
                     "warning: {}; the run continues, and `cuegate report` prints every report from the journal",
-                    crate::failure::chain(error)
+                    crate::failure::format_error_chain(error)
                 )));
                 self.redraw();
             }
             Notice::Warning(text) => {
                 self.status.clear();
-                print::line(&format!("note: {text}"));
+                print::print_line(&format!("note: {text}"));
                 self.redraw();
             }
             Notice::Tick => self.redraw(),
@@ -88,7 +89,7 @@ impl Live {
         for event in &entry.events {
             if let Event::CommandFinished { passed: false, stdout, stderr, .. } = event {
                 for line in output_tail([stdout, stderr], &texts, OUTPUT_LINES) {
-                    print::line(&format!("          | {line}"));
+                    print::print_line(&format!("          | {line}"));
                 }
             }
         }
@@ -98,7 +99,7 @@ impl Live {
         if !self.status.is_on() {
             return;
         }
-        if let Some(text) = status_text(&self.timeline, self.doing.as_deref(), print::width()) {
+        if let Some(text) = status_text(&self.timeline, self.doing.as_deref(), print::stderr_width()) {
             self.status.show(&text);
         }
     }
@@ -152,7 +153,7 @@ pub(super) fn activity_words(activity: &Activity) -> Option<String> {
 }
 
 /// The record in the form that views take.
-pub(super) fn stamped(entry: &Entry) -> StampedRecord {
+pub(super) fn view_record_of_entry(entry: &Entry) -> StampedRecord {
     StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events.clone() }
 }
 

@@ -24,12 +24,12 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
     if let Some(code) = crate::binary::hidden_part(&args) {
         return code;
     }
-    match commands::dispatch(args) {
+    match commands::dispatch_command(args) {
         // Lost output must not look like complete output.
         Ok(exit::DONE) if print::is_lost() => ExitCode::from(exit::ENVIRONMENT),
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            print::failure(&failure);
+            print::print_failure(&failure);
             ExitCode::from(failure.code)
         }
     }
@@ -37,7 +37,7 @@ pub fn main(args: Vec<OsString>) -> ExitCode {
 
 /// Prints what to do after a panic, which is a bug of cuegate.
 pub fn explain_bug() {
-    print::bug();
+    print::print_bug_notice();
 }
 
 /// The exit code of a bug, for the panic hook.

@@ -18,15 +18,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const REASON_COLUMNS: usize = 300;
 
 /// Sends the configured notifications. A failure is printed and does not change the result.
-pub(super) fn notify(config: &NotifyConfig, view: &RunView, summary: Option<String>) {
+pub(super) fn send_notifications(config: &NotifyConfig, view: &RunView, summary: Option<String>) {
     if let Some(command) = &config.command {
         // No program of the working tree, where agents write, is found by its name.
         let mut shell = Command::new(locate_or_missing("sh"));
         shell
             .args(["-c", command])
-            .envs(variables(view))
+            .envs(variables_of_run(view))
             .env("CUEGATE_SUMMARY", summary.as_deref().unwrap_or_default());
-        run("the `notify` command of cuegate.toml", shell);
+        run_notifier("the `notify` command of cuegate.toml", shell);
     }
     if config.desktop {
         match locate_program("notify-send") {
@@ -39,9 +39,9 @@ pub(super) fn notify(config: &NotifyConfig, view: &RunView, summary: Option<Stri
                 );
                 command.args(["--app-name=Cuegate", &format!("--urgency={urgency}"), "--"]);
                 command.args([format!("{}: {}", view.flow, view.standing()), reason]);
-                run("`notify-send`", command);
+                run_notifier("`notify-send`", command);
             }
-            None => print::line("note: `notify-send` is not in PATH, so the desktop shows nothing"),
+            None => print::print_line("note: `notify-send` is not in PATH, so the desktop shows nothing"),
         }
     }
     if let Some(address) = &config.webhook {
@@ -56,12 +56,12 @@ pub(super) fn notify(config: &NotifyConfig, view: &RunView, summary: Option<Stri
             "summary": summary,
         });
         if let Err(why) = cuegate_runner::post_json(address, &[], &body, PATIENCE) {
-            print::line(&format!("note: the webhook of `notify` failed: {why}"));
+            print::print_line(&format!("note: the webhook of `notify` failed: {why}"));
         }
     }
 }
 
-fn variables(view: &RunView) -> [(&'static str, String); 5] {
+fn variables_of_run(view: &RunView) -> [(&'static str, String); 5] {
     [
         ("CUEGATE_RUN", view.run.clone()),
         ("CUEGATE_FLOW", view.flow.to_string()),
@@ -72,22 +72,22 @@ fn variables(view: &RunView) -> [(&'static str, String); 5] {
 }
 
 /// Runs a command to its end, or its time limit.
-fn run(what: &str, mut command: Command) {
+fn run_notifier(what: &str, mut command: Command) {
     let started = command
         .env("PATH", search_path())
         .stdin(Stdio::null())
         // The standard output of a run is its result.
         .stdout(Stdio::null())
         .spawn();
-    match started.map(wait) {
+    match started.map(wait_for_notifier) {
         Ok(None) => {}
-        Ok(Some(why)) => print::line(&format!("note: {what} {why}")),
-        Err(error) => print::line(&format!("note: {what} failed to start: {error}")),
+        Ok(Some(why)) => print::print_line(&format!("note: {what} {why}")),
+        Err(error) => print::print_line(&format!("note: {what} failed to start: {error}")),
     }
 }
 
 /// Waits for the command; returns what went wrong.
-fn wait(mut child: Child) -> Option<String> {
+fn wait_for_notifier(mut child: Child) -> Option<String> {
     let until = Instant::now() + PATIENCE;
     loop {
         match child.try_wait() {

@@ -9,7 +9,7 @@ use cuegate_formats::RunSettings;
 use crate::Failure;
 
 /// The words after one of these verbs that can name the definition: all words that are not options.
-pub(super) fn candidates(args: &[OsString], verbs: &[&str]) -> Vec<String> {
+pub(super) fn find_path_candidates(args: &[OsString], verbs: &[&str]) -> Vec<String> {
     let words: Vec<String> = args.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     if !words.first().is_some_and(|verb| verbs.contains(&verb.as_str())) {
         return Vec::new();
@@ -26,12 +26,12 @@ pub(super) fn set_names(args: &[OsString]) -> Vec<String> {
 }
 
 /// The clap id of a parameter's option.
-fn id(param: &Param) -> String {
+fn arg_id_of_param(param: &Param) -> String {
     format!("param {}", param.name)
 }
 
 /// The option's name without dashes, if it is valid and not taken.
-fn long(param: &Param, taken: &[String]) -> Option<String> {
+fn option_name_of_param(param: &Param, taken: &[String]) -> Option<String> {
     let long = param.flag.strip_prefix("--")?;
     let usable = !long.is_empty() && !long.contains(|c: char| c.is_whitespace() || c == '=');
     (usable && !taken.iter().any(|own| own == long)).then(|| long.to_owned())
@@ -39,7 +39,7 @@ fn long(param: &Param, taken: &[String]) -> Option<String> {
 
 /// Rewrites `--flag true` and `--flag false` of boolean parameters to `--flag=true` and `--flag=false`: a boolean flag
 /// must not consume any other following word.
-pub(super) fn joined(args: &[OsString], params: &[Param]) -> Vec<OsString> {
+pub(super) fn join_boolean_flags(args: &[OsString], params: &[Param]) -> Vec<OsString> {
     let is_boolean = |word: &OsString| {
         params
             .iter()
@@ -61,7 +61,7 @@ pub(super) fn joined(args: &[OsString], params: &[Param]) -> Vec<OsString> {
 }
 
 /// Adds an option for each parameter that can have one, and the definition's title and description to the help text.
-pub(super) fn extend(command: Command, params: &[Param], settings: &RunSettings) -> Command {
+pub(super) fn add_param_options(command: Command, params: &[Param], settings: &RunSettings) -> Command {
     let global: Vec<String> =
         command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect();
     command.mut_subcommand("run", |mut run| {
@@ -75,9 +75,9 @@ pub(super) fn extend(command: Command, params: &[Param], settings: &RunSettings)
         taken.extend(["help".to_owned(), "version".to_owned()]);
         taken.extend(global);
         for param in params {
-            let Some(long) = long(param, &taken) else { continue };
+            let Some(long) = option_name_of_param(param, &taken) else { continue };
             taken.push(long.clone());
-            let mut arg = Arg::new(id(param))
+            let mut arg = Arg::new(arg_id_of_param(param))
                 .long(long)
                 .help(param.description.to_string())
                 .help_heading("Parameters of the definition")
@@ -105,7 +105,7 @@ pub(super) fn extend(command: Command, params: &[Param], settings: &RunSettings)
 ///
 /// # Errors
 /// When a value is of the wrong kind, a required one is missing, or `--set` is not `NAME=VALUE`.
-pub(crate) fn values(
+pub(crate) fn collect_param_values(
     flow: &Flow,
     matches: Option<&ArgMatches>,
     set: &[String],
@@ -118,7 +118,7 @@ pub(crate) fn values(
                 "write `--set NAME=VALUE`",
             ));
         };
-        match flow.params.iter().find(|param| same(&param.name, name)) {
+        match flow.params.iter().find(|param| is_same_param(&param.name, name)) {
             Some(param) => {
                 given.insert(param.name.to_string(), value.to_owned());
             }
@@ -128,7 +128,8 @@ pub(crate) fn values(
         }
     }
     for param in &flow.params {
-        let flag = matches.and_then(|matches| matches.try_get_many::<String>(&id(param)).ok().flatten());
+        let flag = matches
+            .and_then(|matches| matches.try_get_many::<String>(&arg_id_of_param(param)).ok().flatten());
         if let Some(values) = flag {
             let values: Vec<&str> = values.map(String::as_str).collect();
             given.insert(param.name.to_string(), values.join(","));
@@ -138,9 +139,11 @@ pub(crate) fn values(
     }
     for param in flow.params.iter() {
         match given.get(&*param.name) {
-            Some(value) if matches.is_some() => fits(param, value, &format!("{} VALUE", param.flag))?,
+            Some(value) if matches.is_some() => {
+                check_param_value(param, value, &format!("{} VALUE", param.flag))?
+            }
             // Without a command line, parameters have no flags.
-            Some(value) => fits(param, value, &format!("--set {}=VALUE", param.name))?,
+            Some(value) => check_param_value(param, value, &format!("--set {}=VALUE", param.name))?,
             None if param.required => {
                 return Err(Failure::usage(
                     format!("parameter `{}` is required: {}", param.name, param.description),
@@ -154,7 +157,7 @@ pub(crate) fn values(
 }
 
 /// Whether two spellings name the same parameter: `iterateMax` and `iterate-max` do.
-pub(crate) fn same(a: &str, b: &str) -> bool {
+pub(crate) fn is_same_param(a: &str, b: &str) -> bool {
     let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
     a == b || plain(a) == plain(b)
 }
@@ -163,7 +166,7 @@ pub(crate) fn same(a: &str, b: &str) -> bool {
 ///
 /// # Errors
 /// When the value has the wrong type or breaks the parameter's rule.
-pub(super) fn fits(param: &Param, value: &str, way: &str) -> Result<(), Failure> {
+pub(super) fn check_param_value(param: &Param, value: &str, way: &str) -> Result<(), Failure> {
     right_kind(param, value, way)?;
     match param.rule.complaint(value) {
         None => Ok(()),

@@ -26,7 +26,7 @@ static LOST: AtomicBool = AtomicBool::new(false);
 
 /// What the user wants to see.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct PrintOptions {
     /// Whether to use colours; `None`: as the terminal and `NO_COLOR` say.
     pub(crate) colours: Option<bool>,
     /// Only results, questions and errors.
@@ -35,10 +35,10 @@ pub(crate) struct Wanted {
     pub(crate) no_progress: bool,
 }
 
-static WANTED: OnceLock<Wanted> = OnceLock::new();
+static WANTED: OnceLock<PrintOptions> = OnceLock::new();
 
 /// Sets what the user wants to see, once.
-pub(crate) fn want(wanted: Wanted) {
+pub(crate) fn set_output_options(wanted: PrintOptions) {
     let _ = WANTED.set(wanted);
     if let (true, Ok(folder)) = (has_links(), std::env::current_dir()) {
         let _ = LINKS.set(folder);
@@ -47,16 +47,16 @@ pub(crate) fn want(wanted: Wanted) {
 
 /// Whether the terminal makes links; not where colours are unwanted, as escape sequences are then, too.
 fn has_links() -> bool {
-    colours() && is_terminal() && supports_hyperlinks::on(supports_hyperlinks::Stream::Stderr)
+    uses_colours() && is_terminal() && supports_hyperlinks::on(supports_hyperlinks::Stream::Stderr)
 }
 
-fn wanted() -> Wanted {
+fn read_output_options() -> PrintOptions {
     WANTED.get().copied().unwrap_or_default()
 }
 
 /// Whether a status line is shown: on a terminal, unless the user wants none.
 pub(crate) fn has_progress() -> bool {
-    is_terminal() && !wanted().quiet && !wanted().no_progress
+    is_terminal() && !read_output_options().quiet && !read_output_options().no_progress
 }
 
 /// Whether standard output may still have a reader.
@@ -70,24 +70,24 @@ pub(crate) fn is_lost() -> bool {
 }
 
 /// Prints a line of readable text, without anything that could control the terminal. Nothing with `--quiet`.
-pub(crate) fn line(text: &str) {
-    if !wanted().quiet {
-        important(text);
+pub(crate) fn print_line(text: &str) {
+    if !read_output_options().quiet {
+        print_important(text);
     }
 }
 
-/// As [`line`], also with `--quiet`: a question or an error.
-pub(crate) fn important(text: &str) {
+/// As [`print_line`], also with `--quiet`: a question or an error.
+pub(crate) fn print_important(text: &str) {
     let mut text = clean_lines(text);
     if is_terminal() {
-        text = wrap_lines(&text, width());
+        text = wrap_lines(&text, stderr_width());
     }
-    if colours() {
+    if uses_colours() {
         text = text.lines().map(colour_line).collect::<Vec<_>>().join("\n");
     }
     match LINKS.get() {
-        Some(folder) => styled(&linked(&text, folder)),
-        None => styled(&text),
+        Some(folder) => write_styled_line(&link_paths(&text, folder)),
+        None => write_styled_line(&text),
     }
 }
 
@@ -170,7 +170,7 @@ const DIM: &str = "\x1b[2m";
 static LINKS: OnceLock<PathBuf> = OnceLock::new();
 
 /// Makes links of the paths of existing files and folders in a text.
-fn linked(text: &str, folder: &Path) -> String {
+fn link_paths(text: &str, folder: &Path) -> String {
     let mut linked = String::with_capacity(text.len());
     for (index, line) in text.split('\n').enumerate() {
         if index > 0 {
@@ -182,7 +182,7 @@ fn linked(text: &str, folder: &Path) -> String {
                 .trim_end_matches('.');
             let target = folder.join(path);
             match path.contains(['/', '.']) && path.len() > 2 && target.exists() {
-                true => linked.push_str(&word.replacen(path, &hyperlink(&target, path), 1)),
+                true => linked.push_str(&word.replacen(path, &render_hyperlink(&target, path), 1)),
                 false => linked.push_str(word),
             }
         }
@@ -191,7 +191,7 @@ fn linked(text: &str, folder: &Path) -> String {
 }
 
 /// A text with a link to a file (OSC 8).
-fn hyperlink(target: &Path, text: &str) -> String {
+fn render_hyperlink(target: &Path, text: &str) -> String {
     let mut address = String::from("file://");
     for byte in target.as_os_str().as_encoded_bytes() {
         match byte {
@@ -204,54 +204,54 @@ fn hyperlink(target: &Path, text: &str) -> String {
 }
 
 /// Prints a line that may have styles of our own.
-fn styled(text: &str) {
+fn write_styled_line(text: &str) {
     if writeln!(std::io::stderr().lock(), "{text}").is_err() {
         UNREAD.store(true, Ordering::Relaxed);
     }
 }
 
 /// Replaces the current line of the terminal.
-pub(crate) fn overwrite(text: &str) {
+pub(crate) fn overwrite_line(text: &str) {
     let _ = write!(std::io::stderr().lock(), "\r{}\x1b[K", clean_lines(text));
 }
 
 /// Prints text to standard output, without anything that could control the terminal: a pager may show it too.
-pub(crate) fn data(text: &str) {
-    exact(&clean_lines(text));
+pub(crate) fn print_data(text: &str) {
+    print_exact(&clean_lines(text));
 }
 
 /// Prints lines of a log: on a terminal broken between words, as those of a run are.
 pub(crate) fn data_lines(text: &str) {
     match data_width() {
-        Some(width) => data(&wrap_lines(&clean_lines(text), width)),
-        None => data(text),
+        Some(width) => print_data(&wrap_lines(&clean_lines(text), width)),
+        None => print_data(text),
     }
 }
 
-/// Prints a text as it is, such as a report; on a terminal as [`data`].
-pub(crate) fn exact(text: &str) {
+/// Prints a text as it is, such as a report; on a terminal as [`print_data`].
+pub(crate) fn print_exact(text: &str) {
     let mut whole = Cow::Borrowed(text);
     if !text.ends_with('\n') && !text.is_empty() {
         whole.to_mut().push('\n');
     }
-    bytes(whole.as_bytes());
+    print_bytes(whole.as_bytes());
 }
 
-/// As [`exact`], for data that may not be text.
-pub(crate) fn bytes(bytes: &[u8]) {
-    let bytes = shown(bytes, std::io::stdout().is_terminal());
+/// As [`print_exact`], for data that may not be text.
+pub(crate) fn print_bytes(bytes: &[u8]) {
+    let bytes = clean_for_terminal(bytes, std::io::stdout().is_terminal());
     // Write everything at once, so that an interrupt does not leave half an object.
     let mut out = std::io::stdout().lock();
     let Err(error) = out.write_all(&bytes).and_then(|()| out.flush()) else { return };
     UNREAD.store(true, Ordering::Relaxed);
     // A reader that stops early (`| head`) is no error. Any other error is reported once.
     if error.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
-        important(&format!("error: failed to write to standard output: {error}"));
+        print_important(&format!("error: failed to write to standard output: {error}"));
     }
 }
 
 /// What is written of data: a pipe or a file gets it as it is.
-fn shown(bytes: &[u8], is_terminal: bool) -> Cow<'_, [u8]> {
+fn clean_for_terminal(bytes: &[u8], is_terminal: bool) -> Cow<'_, [u8]> {
     match is_terminal {
         true => clean_lines(&String::from_utf8_lossy(bytes)).into_bytes().into(),
         false => bytes.into(),
@@ -259,20 +259,20 @@ fn shown(bytes: &[u8], is_terminal: bool) -> Cow<'_, [u8]> {
 }
 
 /// Prints JSON for programs.
-pub(crate) fn json(value: &serde_json::Value) {
-    data(&safe_json(&serde_json::to_string_pretty(value).unwrap_or_default()));
+pub(crate) fn print_json(value: &serde_json::Value) {
+    print_data(&safe_json(&serde_json::to_string_pretty(value).unwrap_or_default()));
 }
 
 /// Prints JSON for programs, as one line.
 pub(crate) fn json_line(value: &serde_json::Value) {
-    data(&safe_json(&value.to_string()));
+    print_data(&safe_json(&value.to_string()));
 }
 
 /// Prints why a command failed.
-pub(crate) fn failure(failure: &Failure) {
-    important(&format!("error: {}", failure.message));
+pub(crate) fn print_failure(failure: &Failure) {
+    print_important(&format!("error: {}", failure.message));
     if let Some(hint) = &failure.hint {
-        important(&format!("hint: {hint}"));
+        print_important(&format!("hint: {hint}"));
     }
 }
 
@@ -287,13 +287,13 @@ pub(crate) fn is_interactive() -> bool {
 }
 
 /// Prints a question that is answered on the same line.
-pub(crate) fn prompt(text: &str) {
+pub(crate) fn print_prompt(text: &str) {
     let _ = write!(std::io::stderr().lock(), "{}", clean_lines(text));
     let _ = std::io::stderr().flush();
 }
 
 /// The width of a line on standard error.
-pub(crate) fn width() -> usize {
+pub(crate) fn stderr_width() -> usize {
     const UNKNOWN: usize = 80;
     let columns = rustix::termios::tcgetwinsize(std::io::stderr()).map_or(0, |size| usize::from(size.ws_col));
     if columns == 0 { UNKNOWN } else { columns }.saturating_sub(1)
@@ -308,11 +308,11 @@ pub(crate) fn data_width() -> Option<usize> {
 
 /// Whether standard error gets colours.
 pub(crate) fn has_colours() -> bool {
-    colours()
+    uses_colours()
 }
 
-fn colours() -> bool {
-    wanted().colours.unwrap_or_else(colours_of_terminal)
+fn uses_colours() -> bool {
+    read_output_options().colours.unwrap_or_else(colours_of_terminal)
 }
 
 fn colours_of_terminal() -> bool {
@@ -322,7 +322,7 @@ fn colours_of_terminal() -> bool {
 /// Overwrites the status line, without a line end. The new text is written first and the rest of the old one cleared
 /// afterwards, which avoids flicker. `rows`: the rows that the old text occupies, more than one if the terminal became
 /// narrower.
-pub(crate) fn now(text: &str, rows: usize) {
+pub(crate) fn rewrite_status_line(text: &str, rows: usize) {
     let up = match rows {
         0 | 1 => String::new(),
         rows => format!("\x1b[{}A", rows - 1),
@@ -332,16 +332,16 @@ pub(crate) fn now(text: &str, rows: usize) {
 }
 
 /// Prints findings with their source lines. Equal codes in one file are grouped, with the other places listed below.
-pub(crate) fn findings(findings: &[Diagnostic], sources: &Sources, strict: bool) {
-    let renderer = if colours() { Renderer::styled() } else { Renderer::plain() };
+pub(crate) fn print_findings(findings: &[Diagnostic], sources: &Sources, strict: bool) {
+    let renderer = if uses_colours() { Renderer::styled() } else { Renderer::plain() };
     let rendered: Vec<String> = group_findings(findings)
         .iter()
-        .map(|group| finding(group.first, &more_places(group, sources), sources, strict, &renderer))
+        .map(|group| render_finding(group.first, &more_places(group, sources), sources, strict, &renderer))
         .collect();
     if !rendered.is_empty() {
         // The renderer shows control characters of a source line as pictures, but not those of ISO 6429.
         let is_safe = |c: &char| matches!(c, '\u{1b}' | '\n' | '\t') || !is_unsafe(*c);
-        styled(&rendered.join("\n").chars().filter(is_safe).collect::<String>());
+        write_styled_line(&rendered.join("\n").chars().filter(is_safe).collect::<String>());
     }
 }
 
@@ -375,7 +375,7 @@ const LINE_MAX: usize = 2000;
 const AROUND: usize = 200;
 
 /// Prints a finding with its source line, followed by an empty line.
-fn finding(
+fn render_finding(
     finding: &Diagnostic,
     also: &[String],
     sources: &Sources,
@@ -444,22 +444,22 @@ fn finding(
 }
 
 /// The message after a panic.
-pub(crate) fn bug() {
-    important(
+pub(crate) fn print_bug_notice() {
+    print_important(
         "this is a bug of cuegate; the run, if one was going, stands at its last record: `cuegate resume last`",
     );
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Renderer, finding, shown};
+    use super::{Renderer, clean_for_terminal, render_finding};
     use cuegate_flow::diagnostics::{Diagnostic, Sources, Span};
 
     #[test]
     fn only_a_terminal_gets_data_without_what_controls_it() {
         let data = "a\u{1b}]0;x\u{7}b\u{9b}31m\u{202e}c\r\n\td".as_bytes();
-        assert_eq!(&*shown(data, true), "ab31mc\n\td".as_bytes());
-        assert_eq!(&*shown(data, false), data);
+        assert_eq!(&*clean_for_terminal(data, true), "ab31mc\n\td".as_bytes());
+        assert_eq!(&*clean_for_terminal(data, false), data);
     }
 
     #[test]
@@ -468,10 +468,10 @@ mod tests {
         std::fs::write(dir.path().join("ä b.md"), "").unwrap();
         std::fs::write(dir.path().join("a.md"), "").unwrap();
         let at = dir.path().display();
-        let text = super::linked("see `a.md`, b.md and ../x\nab a.md.", dir.path());
+        let text = super::link_paths("see `a.md`, b.md and ../x\nab a.md.", dir.path());
         let link = format!("\x1b]8;;file://{at}/a.md\x1b\\a.md\x1b]8;;\x1b\\");
         assert_eq!(text, format!("see `{link}`, b.md and ../x\nab {link}."));
-        let escaped = super::hyperlink(&dir.path().join("ä b.md"), "x");
+        let escaped = super::render_hyperlink(&dir.path().join("ä b.md"), "x");
         assert!(escaped.contains("/%C3%A4%20b.md"), "{escaped}");
     }
 
@@ -483,7 +483,7 @@ mod tests {
         let file = sources.add("a.md", line.as_str());
         let start = line.find("here").unwrap() as u32;
         let said = Diagnostic::error("some-code", Span { file, start, end: start + 4 }, "it is here");
-        let shown = finding(&said, &[], &sources, false, &Renderer::plain());
+        let shown = render_finding(&said, &[], &sources, false, &Renderer::plain());
         assert!(shown.contains("a.md:2:3001\n"), "{shown}");
         assert!(shown.contains("here") && shown.contains("^^^^") && shown.len() < 2000, "{shown}");
     }

@@ -5,20 +5,20 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use cuegate_engine::Budget;
 
-use crate::config::{BudgetConfig, Count, Minutes, Phases, Usd};
+use crate::config::{BudgetConfig, Minutes, PhasesChoice, PositiveCount, Usd};
 
 /// The budget of a run.
 #[derive(Debug, Clone, Default, Args)]
-pub(super) struct Limits {
+pub(super) struct RunLimits {
     /// The cost limit of the run in US dollars, counted from its start
     #[arg(long, help_heading = "Limits", value_name = "USD")]
     budget_usd: Option<Usd>,
     /// The token limit of the run, input and output together
     #[arg(long, help_heading = "Limits", value_name = "N")]
-    budget_tokens: Option<Count>,
+    budget_tokens: Option<PositiveCount>,
     /// The limit on calls of agents, of all kinds
     #[arg(long, help_heading = "Limits", value_name = "N")]
-    budget_calls: Option<Count>,
+    budget_calls: Option<PositiveCount>,
     /// The time limit of the run in minutes; time while it is suspended does not count
     #[arg(long, help_heading = "Limits", value_name = "N")]
     budget_minutes: Option<Minutes>,
@@ -27,12 +27,12 @@ pub(super) struct Limits {
     call_usd: Option<Usd>,
     /// The token limit of one call [default with --budget-tokens: 5 million, or a fifth of the budget]
     #[arg(long, help_heading = "Limits", value_name = "N")]
-    call_tokens: Option<Count>,
+    call_tokens: Option<PositiveCount>,
 }
 
-impl Limits {
+impl RunLimits {
     pub(super) fn budget(&self) -> Budget {
-        let Limits {
+        let RunLimits {
             budget_usd: usd,
             budget_tokens: tokens,
             budget_calls: calls,
@@ -46,7 +46,7 @@ impl Limits {
 
 /// What a journal record survives once it is written.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum Durability {
+pub(super) enum DurabilityChoice {
     /// Every record survives a power failure
     Synced,
     /// Every record survives a crash of the program; a power failure may lose the last records
@@ -54,7 +54,7 @@ pub(super) enum Durability {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Run {
+pub(super) struct RunArgs {
     /// The workflow: a name that `cuegate list` prints, an agent folder, a registry file, or a workflow file. The
     /// parameters that it declares become options
     pub(super) path: String,
@@ -76,7 +76,7 @@ pub(super) struct Run {
     #[arg(long)]
     pub(super) worktree: bool,
     #[command(flatten)]
-    pub(super) limits: Limits,
+    pub(super) limits: RunLimits,
     /// Run without any limit of cost, and do not prompt for one. Without a terminal, a run needs a limit or this flag
     #[arg(long, help_heading = "Limits")]
     pub(super) unlimited: bool,
@@ -136,13 +136,13 @@ pub(super) struct Run {
     pub(super) no_sandbox: bool,
     /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, help_heading = "More", value_enum)]
-    pub(super) phases: Option<Phases>,
+    pub(super) phases: Option<PhasesChoice>,
     /// The answers of the scripted agent; implies `--provider scripted`
     #[arg(long, help_heading = "More", value_name = "FILE")]
     pub(super) script: Option<PathBuf>,
     /// What every journal record survives
     #[arg(long, help_heading = "More", value_enum, default_value = "synced")]
-    pub(super) durability: Durability,
+    pub(super) durability: DurabilityChoice,
     /// The id of the run, given by `--detach` and `--watch` to the background process
     #[arg(long, hide = true)]
     pub(super) run_id: Option<String>,
@@ -155,14 +155,14 @@ pub(super) struct Run {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Attach {
+pub(super) struct AttachArgs {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Resume {
+pub(super) struct ResumeArgs {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
@@ -203,19 +203,19 @@ pub(super) struct Resume {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
     pub(super) repairs: Option<u32>,
     #[command(flatten)]
-    pub(super) limits: Limits,
+    pub(super) limits: RunLimits,
     /// What every journal record survives
     #[arg(long, value_enum, default_value = "synced")]
-    pub(super) durability: Durability,
+    pub(super) durability: DurabilityChoice,
     /// Print the result as JSON
     #[arg(long)]
     pub(super) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Retry {
+pub(super) struct RetryArgs {
     #[command(flatten)]
-    pub(super) again: Resume,
+    pub(super) again: ResumeArgs,
     /// The step to continue at [default: the last step of the run]
     #[arg(long, value_name = "STEP")]
     pub(super) from: Option<String>,
@@ -225,7 +225,7 @@ pub(super) struct Retry {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Instruct {
+pub(super) struct InstructArgs {
     /// The earlier run: its id, a unique prefix of it, or `last`; `last` if only the text is given
     #[arg(value_name = "RUN")]
     pub(super) run: String,
@@ -250,7 +250,7 @@ pub(super) struct Instruct {
     #[arg(long)]
     pub(super) no_sandbox: bool,
     #[command(flatten)]
-    pub(super) limits: Limits,
+    pub(super) limits: RunLimits,
     /// Run without any limit of cost, and do not prompt for one. Without a terminal, a run needs a limit or this flag
     #[arg(long, help_heading = "Limits")]
     pub(super) unlimited: bool,
@@ -260,7 +260,7 @@ pub(super) struct Instruct {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Answer {
+pub(super) struct AnswerArgs {
     /// The run: its id, a unique prefix of it, or `last`; `last` if only the answer is given
     #[arg(value_name = "RUN")]
     pub(super) run: Option<String>,
@@ -279,7 +279,7 @@ pub(super) struct Answer {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Cancel {
+pub(super) struct CancelArgs {
     /// The run: its id, a unique prefix of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use cuegate_flow::model::{Act, Flow, Param, Source, Verdict};
 
 use super::{params, print};
-use crate::{Failure, definition::Definition};
+use crate::{Failure, definition::CompiledDefinition};
 
 /// The names in `--set NAME` and `--set NAME=VALUE`.
 ///
 /// # Errors
 /// When a name is empty.
-pub(super) fn names(set: &[String]) -> Result<Vec<String>, Failure> {
+pub(super) fn parse_set_names(set: &[String]) -> Result<Vec<String>, Failure> {
     let name = |given: &String| given.split_once('=').map_or(given.as_str(), |(name, _)| name).to_owned();
     let names: Vec<String> = set.iter().map(name).collect();
     match set.iter().zip(&names).find(|(_, name)| name.is_empty()) {
@@ -27,10 +27,10 @@ pub(super) fn names(set: &[String]) -> Result<Vec<String>, Failure> {
 ///
 /// # Errors
 /// When a value does not fit.
-pub(super) fn fit(declared: &[Param], set: &[String]) -> Result<(), Failure> {
+pub(super) fn check_set_values(declared: &[Param], set: &[String]) -> Result<(), Failure> {
     for (name, value) in set.iter().filter_map(|given| given.split_once('=')) {
-        if let Some(param) = declared.iter().find(|param| params::same(&param.name, name)) {
-            params::fits(param, value, &format!("--set {name}=VALUE"))?;
+        if let Some(param) = declared.iter().find(|param| params::is_same_param(&param.name, name)) {
+            params::check_param_value(param, value, &format!("--set {name}=VALUE"))?;
         }
     }
     Ok(())
@@ -69,14 +69,14 @@ pub(super) fn tell_unread<'f>(names: &[String], flows: impl IntoIterator<Item = 
     let read: BTreeSet<&str> = flows.into_iter().flat_map(read_by).collect();
     let mut noted = BTreeSet::new();
     for name in names {
-        if read.iter().any(|known| params::same(known, name)) {
+        if read.iter().any(|known| params::is_same_param(known, name)) {
             if let Some(hidden) = cuegate_formats::built_in(name).filter(|_| noted.insert(name)) {
-                print::line(&format!("note: `--set {name}` shadows the built-in variable `{hidden}`"));
+                print::print_line(&format!("note: `--set {name}` shadows the built-in variable `{hidden}`"));
             }
         } else if noted.insert(name) {
             let near = cuegate_flow::diagnostics::find_nearest_name(name, read.iter().copied());
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            print::line(&format!("note: no prompt of the definition reads `{name}`{near}"));
+            print::print_line(&format!("note: no prompt of the definition reads `{name}`{near}"));
         }
     }
 }
@@ -85,8 +85,12 @@ pub(super) fn tell_unread<'f>(names: &[String], flows: impl IntoIterator<Item = 
 ///
 /// # Errors
 /// When a value does not fit its parameter.
-pub(super) fn look_at(definition: &Definition, set: &[String], names: &[String]) -> Result<(), Failure> {
-    fit(&definition.params, set)?;
+pub(super) fn look_at(
+    definition: &CompiledDefinition,
+    set: &[String],
+    names: &[String],
+) -> Result<(), Failure> {
+    check_set_values(&definition.params, set)?;
     // Without a flow it is unknown which names are read.
     if let Some(flow) = &definition.flow {
         tell_unread(names, [&**flow]);

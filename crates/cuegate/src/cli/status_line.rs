@@ -25,10 +25,10 @@ impl StatusLine {
 
     /// Shows a text, cut to the width of the terminal.
     pub(super) fn show(&mut self, text: &str) {
-        let width = print::width();
+        let width = print::stderr_width();
         let line = shorten_end(text, width);
         if self.moving && (line != self.last || width != self.width) {
-            print::now(&line, self.rows(width));
+            print::rewrite_status_line(&line, self.rows(width));
             (self.last, self.width) = (line, width);
         }
     }
@@ -36,7 +36,7 @@ impl StatusLine {
     /// Removes the line, so that other lines can be printed.
     pub(super) fn clear(&mut self) {
         if self.moving && !self.last.is_empty() {
-            print::now("", self.rows(print::width()));
+            print::rewrite_status_line("", self.rows(print::stderr_width()));
             self.last.clear();
         }
     }

@@ -37,10 +37,12 @@ pub(super) fn on_signals(resume: &'static str) -> watch::Receiver<bool> {
             }
             if *stop.borrow() {
                 // Children exit with this process: their lifeline pipes close.
-                super::print::line(&format!("stopped at once; `{resume}` continues from the last record"));
+                super::print::print_line(&format!(
+                    "stopped at once; `{resume}` continues from the last record"
+                ));
                 std::process::exit(i32::from(exit::INTERRUPTED));
             }
-            super::print::line("interrupting … (press Ctrl-C again to stop at once)");
+            super::print::print_line("interrupting … (press Ctrl-C again to stop at once)");
             let _ = stop.send(true);
         }
     });

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, value_parser};
 use cuegate_engine::{Amounts, Budget};
 
-use super::run_args::Durability;
-use crate::config::{BudgetConfig, Count, Minutes, Phases, Usd};
+use super::run_args::DurabilityChoice;
+use crate::config::{BudgetConfig, Minutes, PhasesChoice, PositiveCount, Usd};
 
 /// The arguments that a batch keeps from its start.
 const OF_A_START: [&str; 32] = [
@@ -52,19 +52,19 @@ pub(super) struct BatchLimits {
     budget_usd: Option<Usd>,
     /// The token limit of all runs together, input and output
     #[arg(long, help_heading = "Limits", value_name = "N")]
-    budget_tokens: Option<Count>,
+    budget_tokens: Option<PositiveCount>,
     /// The limit on calls of agents of all runs together
     #[arg(long, help_heading = "Limits", value_name = "N")]
-    budget_calls: Option<Count>,
+    budget_calls: Option<PositiveCount>,
     /// The cost limit of each run [default: `usd` in `[budget]` of cuegate.toml]
     #[arg(long, help_heading = "Limits", value_name = "USD")]
     run_usd: Option<Usd>,
     /// The token limit of each run
     #[arg(long, help_heading = "Limits", value_name = "N")]
-    run_tokens: Option<Count>,
+    run_tokens: Option<PositiveCount>,
     /// The limit on calls of agents of each run
     #[arg(long, help_heading = "Limits", value_name = "N")]
-    run_calls: Option<Count>,
+    run_calls: Option<PositiveCount>,
     /// The time limit of each run in minutes
     #[arg(long, help_heading = "Limits", value_name = "N")]
     run_minutes: Option<Minutes>,
@@ -73,7 +73,7 @@ pub(super) struct BatchLimits {
     call_usd: Option<Usd>,
     /// The token limit of one call
     #[arg(long, help_heading = "Limits", value_name = "N")]
-    call_tokens: Option<Count>,
+    call_tokens: Option<PositiveCount>,
 }
 
 impl BatchLimits {
@@ -96,7 +96,7 @@ impl BatchLimits {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Work {
+pub(super) struct WorkArgs {
     /// The definition, as for `run`
     #[arg(required_unless_present_any = ["resume", "show"])]
     pub(super) agent: Option<String>,
@@ -188,7 +188,7 @@ pub(super) struct Work {
     pub(super) no_baseline: bool,
     /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
-    pub(super) phases: Option<Phases>,
+    pub(super) phases: Option<PhasesChoice>,
     #[command(flatten)]
     pub(super) limits: BatchLimits,
     /// Work without any limit of cost
@@ -196,7 +196,7 @@ pub(super) struct Work {
     pub(super) unlimited: bool,
     /// What every journal record of a run survives
     #[arg(long, value_enum, default_value = "synced")]
-    pub(super) durability: Durability,
+    pub(super) durability: DurabilityChoice,
     /// Print the result as JSON
     #[arg(long)]
     pub(super) json: bool,

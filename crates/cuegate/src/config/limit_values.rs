@@ -12,15 +12,15 @@ pub struct BudgetConfig {
     /// US dollars per run.
     pub usd: Option<Usd>,
     /// Tokens per run, input and output together.
-    pub tokens: Option<Count>,
+    pub tokens: Option<PositiveCount>,
     /// Calls of agents per run.
-    pub calls: Option<Count>,
+    pub calls: Option<PositiveCount>,
     /// Minutes per run; time while it is suspended does not count.
     pub minutes: Option<Minutes>,
     /// US dollars per call.
     pub call_usd: Option<Usd>,
     /// Tokens per call.
-    pub call_tokens: Option<Count>,
+    pub call_tokens: Option<PositiveCount>,
     /// Whether runs start at a terminal without any of these, and without a prompt for one.
     pub unlimited: bool,
 }
@@ -40,16 +40,20 @@ impl BudgetConfig {
 }
 
 /// Deserializes a number of retries: 0 to 100.
-pub(super) fn times<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    within(0, 100, deserializer)
+pub(super) fn deserialize_retry_limit<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u32>, D::Error> {
+    deserialize_in_range(0, 100, deserializer)
 }
 
 /// Deserializes a number of parallel members: 1 to 1000.
-pub(super) fn members<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u16>, D::Error> {
-    within(1, 1000, deserializer)
+pub(super) fn deserialize_member_limit<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u16>, D::Error> {
+    deserialize_in_range(1, 1000, deserializer)
 }
 
-fn within<'de, N: TryFrom<i64>, D: Deserializer<'de>>(
+fn deserialize_in_range<'de, N: TryFrom<i64>, D: Deserializer<'de>>(
     least: i64,
     most: i64,
     deserializer: D,
@@ -77,22 +81,23 @@ pub struct Minutes {
 
 /// A whole number greater than 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count(pub u64);
+pub struct PositiveCount(pub u64);
 
 /// `number` in units of 1/`per`, rounded down; `None` outside 1 to 1e15.
-fn units(number: f64, per: f64) -> Option<u64> {
+fn convert_to_units(number: f64, per: f64) -> Option<u64> {
     let units = (number * per).floor();
     (1.0..=1e15).contains(&units).then_some(units as u64)
 }
 
-fn usd(number: f64) -> Result<Usd, String> {
-    let micro = units(number, 1e6).ok_or("an amount of US dollars must be greater than 0, such as `2.50`")?;
+fn usd_of_number(number: f64) -> Result<Usd, String> {
+    let micro = convert_to_units(number, 1e6)
+        .ok_or("an amount of US dollars must be greater than 0, such as `2.50`")?;
     Ok(Usd { micro })
 }
 
-fn minutes(number: f64) -> Result<Minutes, String> {
-    let ms =
-        units(number, 60_000.0).ok_or("a number of minutes must be greater than 0, such as `90` or `0.5`")?;
+fn minutes_of_number(number: f64) -> Result<Minutes, String> {
+    let ms = convert_to_units(number, 60_000.0)
+        .ok_or("a number of minutes must be greater than 0, such as `90` or `0.5`")?;
     Ok(Minutes { ms })
 }
 
@@ -100,7 +105,7 @@ impl FromStr for Usd {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Usd, String> {
-        usd(text.trim_start_matches('$').parse().unwrap_or(f64::NAN))
+        usd_of_number(text.trim_start_matches('$').parse().unwrap_or(f64::NAN))
     }
 }
 
@@ -108,16 +113,16 @@ impl FromStr for Minutes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Minutes, String> {
-        minutes(text.parse().unwrap_or(f64::NAN))
+        minutes_of_number(text.parse().unwrap_or(f64::NAN))
     }
 }
 
-impl FromStr for Count {
+impl FromStr for PositiveCount {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Count, String> {
+    fn from_str(text: &str) -> Result<PositiveCount, String> {
         let number = text.replace(['_', ','], "").parse().ok().filter(|number| *number > 0);
-        number.map(Count).ok_or_else(|| "must be a whole number, 1 or more".to_owned())
+        number.map(PositiveCount).ok_or_else(|| "must be a whole number, 1 or more".to_owned())
     }
 }
 
@@ -130,37 +135,37 @@ impl fmt::Display for Usd {
 /// A TOML integer or float.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "expected a number without quotes")]
-enum Number {
+enum TomlNumber {
     Whole(i64),
     Broken(f64),
 }
 
-impl Number {
+impl TomlNumber {
     fn as_f64(&self) -> f64 {
         match self {
-            Number::Whole(number) => *number as f64,
-            Number::Broken(number) => *number,
+            TomlNumber::Whole(number) => *number as f64,
+            TomlNumber::Broken(number) => *number,
         }
     }
 }
 
 impl<'de> Deserialize<'de> for Usd {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Usd, D::Error> {
-        usd(Number::deserialize(deserializer)?.as_f64()).map_err(D::Error::custom)
+        usd_of_number(TomlNumber::deserialize(deserializer)?.as_f64()).map_err(D::Error::custom)
     }
 }
 
 impl<'de> Deserialize<'de> for Minutes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Minutes, D::Error> {
-        minutes(Number::deserialize(deserializer)?.as_f64()).map_err(D::Error::custom)
+        minutes_of_number(TomlNumber::deserialize(deserializer)?.as_f64()).map_err(D::Error::custom)
     }
 }
 
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Count, D::Error> {
+impl<'de> Deserialize<'de> for PositiveCount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PositiveCount, D::Error> {
         let number = i64::deserialize(deserializer)?;
         let count = u64::try_from(number).ok().filter(|number| *number > 0);
-        count.map(Count).ok_or_else(|| D::Error::custom("must be a whole number, 1 or more"))
+        count.map(PositiveCount).ok_or_else(|| D::Error::custom("must be a whole number, 1 or more"))
     }
 }
 
@@ -173,13 +178,13 @@ mod tests {
         assert_eq!("2.50".parse(), Ok(Usd { micro: 2_500_000 }));
         assert_eq!("$5".parse(), Ok(Usd { micro: 5_000_000 }));
         assert_eq!("0.5".parse(), Ok(Minutes { ms: 30_000 }));
-        assert_eq!("200_000".parse(), Ok(Count(200_000)));
+        assert_eq!("200_000".parse(), Ok(PositiveCount(200_000)));
         for wrong in ["0", "-1", "nan", "inf", "much", "1e300", ""] {
             assert!(wrong.parse::<Usd>().is_err(), "{wrong}");
             assert!(wrong.parse::<Minutes>().is_err(), "{wrong}");
         }
         for wrong in ["0", "-1", "1.5", ""] {
-            assert!(wrong.parse::<Count>().is_err(), "{wrong}");
+            assert!(wrong.parse::<PositiveCount>().is_err(), "{wrong}");
         }
     }
 }

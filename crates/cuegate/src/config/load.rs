@@ -16,7 +16,7 @@ use crate::Failure;
 const NAME: &str = "cuegate.toml";
 
 /// The paths of the user's file and the project's file, in this order; either may be missing.
-pub fn files(root: &Path) -> Vec<PathBuf> {
+pub fn list_config_paths(root: &Path) -> Vec<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = set("XDG_CONFIG_HOME").or_else(|| Some(set("HOME")?.join(".config")));
     folder.map(|folder| folder.join("cuegate").join(NAME)).into_iter().chain([root.join(NAME)]).collect()
@@ -26,11 +26,11 @@ pub fn files(root: &Path) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// When a file cannot be read or is invalid, with the position of the error.
-pub fn load(root: &Path) -> Result<Config, Failure> {
+pub fn load_config(root: &Path) -> Result<Config, Failure> {
     let mut whole = Table::new();
     let mut read_ones = Vec::new();
     let kept_out = kept_out_files(StateDir::new(root).dir());
-    for path in files(root) {
+    for path in list_config_paths(root) {
         // An agent that works, or was killed, may have created it.
         if kept_out.contains(&path) {
             continue;
@@ -42,7 +42,7 @@ pub fn load(root: &Path) -> Result<Config, Failure> {
         }
         match crate::text_file::read_text(&path) {
             Ok(text) => {
-                merge(&mut whole, read(&path, &text)?);
+                merge_tables(&mut whole, parse_config_file(&path, &text)?);
                 read_ones.push((path, text));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -56,14 +56,14 @@ pub fn load(root: &Path) -> Result<Config, Failure> {
     let config: Result<Config, _> = Value::Table(whole).try_into();
     config
         .map(|config| Config { source, ..config })
-        .map_err(|error: toml::de::Error| incomplete(&read_ones, &error))
+        .map_err(|error: toml::de::Error| failure_of_missing_field(&read_ones, &error))
 }
 
 /// The configuration that a run keeps.
 ///
 /// # Errors
 /// When this version of the program does not read it.
-pub fn parse(source: &str) -> Result<Config, Failure> {
+pub fn parse_kept_config(source: &str) -> Result<Config, Failure> {
     let table: Result<Value, _> = serde_json::from_str(source);
     let config: Result<Config, String> = match table {
         Ok(table) => table.try_into().map_err(|error: toml::de::Error| error.message().to_owned()),
@@ -79,10 +79,10 @@ pub fn parse(source: &str) -> Result<Config, Failure> {
 
 /// The error of the merged files. Each file alone is valid, so a required field is missing from all of them: report it
 /// in the first file that needs it.
-fn incomplete(files: &[(PathBuf, String)], error: &toml::de::Error) -> Failure {
+fn failure_of_missing_field(files: &[(PathBuf, String)], error: &toml::de::Error) -> Failure {
     let lacking = files.iter().find_map(|(path, text)| {
         let error = toml::from_str::<Config>(text).err()?;
-        is_missing(&error).then(|| wrong(path, text, &error))
+        is_missing(&error).then(|| failure_of_toml_error(path, text, &error))
     });
     lacking.unwrap_or_else(|| {
         Failure::usage(error.to_string().trim().replace('\n', " "), "docs/configuration.md lists all keys")
@@ -90,13 +90,13 @@ fn incomplete(files: &[(PathBuf, String)], error: &toml::de::Error) -> Failure {
 }
 
 /// Parses a file as a table and checks that it is a configuration.
-fn read(path: &Path, text: &str) -> Result<Table, Failure> {
+fn parse_config_file(path: &Path, text: &str) -> Result<Table, Failure> {
     match toml::from_str::<Config>(text) {
         // A field that this file lacks may be in the other file.
-        Err(error) if !is_missing(&error) => return Err(wrong(path, text, &error)),
+        Err(error) if !is_missing(&error) => return Err(failure_of_toml_error(path, text, &error)),
         Ok(_) | Err(_) => {}
     }
-    toml::from_str(text).map_err(|error| wrong(path, text, &error))
+    toml::from_str(text).map_err(|error| failure_of_toml_error(path, text, &error))
 }
 
 fn is_missing(error: &toml::de::Error) -> bool {
@@ -104,7 +104,7 @@ fn is_missing(error: &toml::de::Error) -> bool {
 }
 
 /// The failure for an error in a file, with its position.
-fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
+fn failure_of_toml_error(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
     let place = error.span().map_or(String::new(), |span| {
         let before = text.get(..span.start).unwrap_or(text);
         let line = before.matches('\n').count() + 1;
@@ -118,10 +118,10 @@ fn wrong(path: &Path, text: &str, error: &toml::de::Error) -> Failure {
 }
 
 /// Merges `over` into `under`: tables key by key; other values replace.
-fn merge(under: &mut Table, over: Table) {
+fn merge_tables(under: &mut Table, over: Table) {
     for (key, value) in over {
         match (under.get_mut(&key), value) {
-            (Some(Value::Table(under)), Value::Table(over)) => merge(under, over),
+            (Some(Value::Table(under)), Value::Table(over)) => merge_tables(under, over),
             (_, value) => {
                 under.insert(key, value);
             }
@@ -138,15 +138,17 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        read(Path::new("cuegate.toml"), text).unwrap_err().message
+        parse_config_file(Path::new("cuegate.toml"), text).unwrap_err().message
     }
 
     #[test]
     fn the_project_overrides_the_user() {
-        let mut whole = read(Path::new("a"), "notify = \"a\"\n[budget]\nusd = 1\ncalls = 5").unwrap();
-        merge(
+        let mut whole =
+            parse_config_file(Path::new("a"), "notify = \"a\"\n[budget]\nusd = 1\ncalls = 5").unwrap();
+        merge_tables(
             &mut whole,
-            read(Path::new("b"), "[budget]\nusd = 2.5\n[prices.m]\ninput = 1\noutput = 2").unwrap(),
+            parse_config_file(Path::new("b"), "[budget]\nusd = 2.5\n[prices.m]\ninput = 1\noutput = 2")
+                .unwrap(),
         );
         let config: Config = Value::Table(whole).try_into().unwrap();
         assert_eq!(config.notify.command.as_deref(), Some("a"));
@@ -158,8 +160,12 @@ mod tests {
     #[test]
     fn a_required_field_may_be_in_either_file() {
         let mut whole =
-            read(Path::new("a"), "[providers.openai]\nbase_url = \"http://localhost:1/v1\"").unwrap();
-        merge(&mut whole, read(Path::new("b"), "[providers.openai]\nmodel = \"m\"").unwrap());
+            parse_config_file(Path::new("a"), "[providers.openai]\nbase_url = \"http://localhost:1/v1\"")
+                .unwrap();
+        merge_tables(
+            &mut whole,
+            parse_config_file(Path::new("b"), "[providers.openai]\nmodel = \"m\"").unwrap(),
+        );
         let config: Config = Value::Table(whole).try_into().unwrap();
         assert_eq!(config.providers.openai.unwrap().model.as_deref(), Some("m"));
     }
@@ -167,9 +173,9 @@ mod tests {
     #[test]
     fn a_field_missing_from_all_files_is_reported_with_a_position() {
         let text = "[run]\nwidth = 2\n[prices.m]\ninput = 1\n".to_owned();
-        let whole = read(Path::new("cuegate.toml"), &text).unwrap();
+        let whole = parse_config_file(Path::new("cuegate.toml"), &text).unwrap();
         let error = Config::deserialize(Value::Table(whole)).unwrap_err();
-        let failure = incomplete(&[(PathBuf::from("cuegate.toml"), text)], &error);
+        let failure = failure_of_missing_field(&[(PathBuf::from("cuegate.toml"), text)], &error);
         insta::assert_snapshot!(failure.message, @"cuegate.toml:3:1: missing field `output`");
     }
 
@@ -177,7 +183,8 @@ mod tests {
     fn the_example_in_the_docs_is_valid() {
         let page = include_str!("../../../../docs/configuration.md");
         let text = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
-        let config: Config = Value::Table(read(Path::new("docs"), text).unwrap()).try_into().unwrap();
+        let config: Config =
+            Value::Table(parse_config_file(Path::new("docs"), text).unwrap()).try_into().unwrap();
         assert_eq!(config.budget.budget().usd_micro, Some(5_000_000));
         assert_eq!(config.providers.codex.service.as_deref(), Some("azure"));
     }

@@ -15,10 +15,10 @@ pub use crate::otel::OtelConfig;
 use cuegate_provider::{Prices, claude, codex, openai};
 use serde::Deserialize;
 
-pub use limit_values::{BudgetConfig, Count, Minutes, Usd};
-pub use load::{files, load, parse};
+pub use limit_values::{BudgetConfig, Minutes, PositiveCount, Usd};
+pub use load::{list_config_paths, load_config, parse_kept_config};
 pub use notify::NotifyConfig;
-pub use sandbox::{SandboxConfig, Side};
+pub use sandbox::{ExecutionSide, SandboxConfig};
 
 /// The merged configuration.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -49,7 +49,7 @@ pub struct Config {
     /// `[providers]`: settings of each provider.
     pub providers: ProviderConfigs,
     /// `[models]`: a provider's names of the models in definitions.
-    pub models: Models,
+    pub models: ModelMaps,
     /// `[prices]`: token prices by the provider's model name.
     pub prices: Prices,
     /// The merged files as JSON, as runs keep them.
@@ -72,9 +72,9 @@ pub struct RunConfig {
     /// The default provider.
     pub provider: Option<String>,
     /// What happens if a validator fails before the first ask.
-    pub baseline: Baseline,
+    pub baseline: BaselineRule,
     /// How often an unusable answer is requested again: 0 to 100.
-    #[serde(deserialize_with = "limit_values::times")]
+    #[serde(deserialize_with = "limit_values::deserialize_retry_limit")]
     pub repairs_max: Option<u32>,
     /// The longest wait for a provider limit to reset: `10m`.
     #[serde(with = "durations")]
@@ -86,17 +86,17 @@ pub struct RunConfig {
     #[serde(with = "durations")]
     pub idle_warning: Option<Duration>,
     /// How often a movement retries after a failed quality gate command: 0 to 100.
-    #[serde(deserialize_with = "limit_values::times")]
+    #[serde(deserialize_with = "limit_values::deserialize_retry_limit")]
     pub quality_gate_retries: Option<u32>,
     /// How many members of a parallel movement run at the same time: 1 to 1000.
-    #[serde(deserialize_with = "limit_values::members")]
+    #[serde(deserialize_with = "limit_values::deserialize_member_limit")]
     pub width: Option<u16>,
 }
 
 /// What happens if a validator fails before the first ask of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Baseline {
+pub enum BaselineRule {
     /// At a terminal the user decides; without one it is reported, and the run starts.
     #[default]
     Ask,
@@ -113,13 +113,13 @@ pub enum Baseline {
 #[serde(deny_unknown_fields, default)]
 pub struct PieceConfig {
     /// How many asks a movement takes.
-    pub phases: Option<Phases>,
+    pub phases: Option<PhasesChoice>,
 }
 
 /// How many asks a movement of a piece takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
-pub enum Phases {
+pub enum PhasesChoice {
     /// One ask does the work, writes the reports and names the outcome
     Fused,
     /// One ask for the work, one for each report, one for the outcome
@@ -133,7 +133,7 @@ pub struct WorktreeConfig {
     /// The folder of all worktrees, relative to the project. A definition may set its own.
     pub root: Option<PathBuf>,
     /// Shell commands that prepare a new worktree, such as `npm ci`.
-    pub setup: Setup,
+    pub setup: SetupCommands,
     /// Whether hooks of the repository run when the work of a run is committed and pushed.
     pub hooks: bool,
     /// Files that may be committed though they look like secrets, are very large or were installed: paths, with `*` as
@@ -155,24 +155,24 @@ pub struct GithubConfig {
 
 /// One command or several.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Setup(pub Vec<String>);
+pub struct SetupCommands(pub Vec<String>);
 
-impl<'de> Deserialize<'de> for Setup {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Setup, D::Error> {
+impl<'de> Deserialize<'de> for SetupCommands {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<SetupCommands, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "a command or a list of commands")]
-        enum Written {
+        enum CommandOrList {
             One(String),
             Several(Vec<String>),
         }
-        let commands = match Written::deserialize(deserializer)? {
-            Written::One(command) => vec![command],
-            Written::Several(commands) => commands,
+        let commands = match CommandOrList::deserialize(deserializer)? {
+            CommandOrList::One(command) => vec![command],
+            CommandOrList::Several(commands) => commands,
         };
         if commands.iter().any(|command| command.trim().is_empty()) {
             return Err(serde::de::Error::custom("a setup command is empty"));
         }
-        Ok(Setup(commands))
+        Ok(SetupCommands(commands))
     }
 }
 
@@ -181,15 +181,15 @@ impl<'de> Deserialize<'de> for Setup {
 #[serde(deny_unknown_fields, default)]
 pub struct BoundaryConfig {
     /// How to treat a new file, not ignored by git, that a read-only step leaves.
-    pub untracked: Option<Untracked>,
+    pub untracked: Option<UntrackedRule>,
     /// How to treat changes outside of the folder that a run works in with `--cd`.
-    pub outside_folder: Option<OutsideFolder>,
+    pub outside_folder: Option<OutsideFolderRule>,
 }
 
 /// How to treat changes outside of the folder that a run works in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum OutsideFolder {
+pub enum OutsideFolderRule {
     /// They are changes as any other
     Allow,
     /// A violation, as changes of a read-only step
@@ -199,19 +199,19 @@ pub enum OutsideFolder {
 impl BoundaryConfig {
     /// Whether new files of read-only steps are tolerated.
     pub fn spares_new_files(&self) -> bool {
-        self.untracked == Some(Untracked::Warn)
+        self.untracked == Some(UntrackedRule::Warn)
     }
 
     /// Whether runs with `--cd` may change only files in that folder.
     pub fn keeps_to_folder(&self) -> bool {
-        self.outside_folder == Some(OutsideFolder::Violation)
+        self.outside_folder == Some(OutsideFolderRule::Violation)
     }
 }
 
 /// How to treat a new file of a read-only step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Untracked {
+pub enum UntrackedRule {
     /// A violation, as any other change
     Violation,
     /// Kept, and listed among the files that the step changed
@@ -242,7 +242,7 @@ pub struct ProviderConfigs {
 /// `[models]`: maps a model name of a definition, such as `opus`, to the provider's model name.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Models {
+pub struct ModelMaps {
     /// For Claude Code.
     pub claude: BTreeMap<String, String>,
     /// For Codex.

@@ -21,7 +21,7 @@ pub struct NotifyConfig {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
 #[derive(Default)]
-struct Table {
+struct NotifyTable {
     command: Option<String>,
     desktop: bool,
     webhook: Option<String>,
@@ -29,9 +29,9 @@ struct Table {
 
 impl<'de> Deserialize<'de> for NotifyConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<NotifyConfig, D::Error> {
-        struct Either;
+        struct NotifyVisitor;
 
-        impl<'de> Visitor<'de> for Either {
+        impl<'de> Visitor<'de> for NotifyVisitor {
             type Value = NotifyConfig;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,8 +43,8 @@ impl<'de> Deserialize<'de> for NotifyConfig {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<NotifyConfig, A::Error> {
-                let Table { command, desktop, webhook } =
-                    Table::deserialize(MapAccessDeserializer::new(map))?;
+                let NotifyTable { command, desktop, webhook } =
+                    NotifyTable::deserialize(MapAccessDeserializer::new(map))?;
                 let is_address =
                     |address: &String| address.starts_with("https://") || address.starts_with("http://");
                 if let Some(wrong) = webhook.as_ref().filter(|address| !is_address(address)) {
@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for NotifyConfig {
             }
         }
 
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(NotifyVisitor)
     }
 }
 

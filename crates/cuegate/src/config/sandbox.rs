@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxConfig {
     /// Where validators, quality gates and baseline checks run.
-    pub validators: Side,
+    pub validators: ExecutionSide,
     /// Writable folders of package managers, such as `~/.cargo/registry`.
     pub caches: Vec<String>,
     /// Further files and folders that are shown.
@@ -17,27 +17,27 @@ pub struct SandboxConfig {
     /// Further environment variables that are passed on; `NAME*` passes all that begin so.
     pub environment: Vec<String>,
     /// Further hosts that are allowed.
-    #[serde(deserialize_with = "hosts")]
+    #[serde(deserialize_with = "deserialize_hosts")]
     pub hosts: Vec<Host>,
     /// The limit of private memory of one process: `8G`. By default three quarters of the machine's.
-    #[serde(deserialize_with = "size")]
+    #[serde(deserialize_with = "deserialize_size")]
     pub memory: Option<u64>,
     /// The limit of processes and threads.
     pub processes: Option<u64>,
     /// The limit of open files of one process.
     pub open_files: Option<u64>,
     /// The limit of the size of one file: `10G`.
-    #[serde(deserialize_with = "size")]
+    #[serde(deserialize_with = "deserialize_size")]
     pub file_size: Option<u64>,
     /// The limit of the size of the private `/tmp`: `4G`.
-    #[serde(deserialize_with = "size")]
+    #[serde(deserialize_with = "deserialize_size")]
     pub tmp_size: Option<u64>,
 }
 
 /// Where a process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum ExecutionSide {
     /// In the sandbox.
     #[default]
     Inside,
@@ -55,7 +55,7 @@ impl SandboxConfig {
     /// The settings in the form that the sandbox takes.
     pub fn options(&self) -> SandboxOptions {
         SandboxOptions {
-            validators_outside: self.validators == Side::Outside,
+            validators_outside: self.validators == ExecutionSide::Outside,
             caches: self.caches.clone(),
             readable: self.readable.clone(),
             environment: self.environment.clone(),
@@ -82,7 +82,7 @@ fn three_quarters_of_memory() -> Option<u64> {
 /// A smaller limit would stop usual programs, which reserve more than they use.
 const MEMORY_MIN: u64 = 2 << 30;
 
-fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Host>, D::Error> {
+fn deserialize_hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Host>, D::Error> {
     let names = Vec::<String>::deserialize(deserializer)?;
     let host = |name: &String| {
         Host::parse(name).map_err(|why| D::Error::custom(format!("`{name}` is not a host: {why}")))
@@ -91,16 +91,16 @@ fn hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Host>, D::Err
 }
 
 /// Reads a number of bytes, or a text such as `512M` or `8G`.
-fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+fn deserialize_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "a number of bytes, or a size such as `512M` or `8G`")]
-    enum Written {
+    enum BytesOrText {
         Bytes(u64),
         Text(String),
     }
-    let bytes = match Written::deserialize(deserializer)? {
-        Written::Bytes(bytes) => Some(bytes),
-        Written::Text(text) => parse_size(&text),
+    let bytes = match BytesOrText::deserialize(deserializer)? {
+        BytesOrText::Bytes(bytes) => Some(bytes),
+        BytesOrText::Text(text) => parse_size(&text),
     };
     let at_least = 1 << 20;
     match bytes {

@@ -53,7 +53,7 @@ impl DiskFiles {
     pub fn with_takt(mut self, builtins: Option<&Path>) -> DiskFiles {
         let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".takt"));
         let home = home.filter(|home| home.is_dir()).map(|home| ("~/.takt".to_owned(), home));
-        let installed = builtins.map(super::takt::languages).unwrap_or_default();
+        let installed = builtins.map(super::takt::list_language_folders).unwrap_or_default();
         for (prefix, folder) in home.into_iter().chain(installed) {
             if let Ok(files) = DiskFiles::new(&folder) {
                 self.shared.push((prefix, files));
@@ -103,17 +103,17 @@ impl DiskFiles {
 
     /// Opens a file by its real path.
     fn by_real_path(&self, path: &str) -> Result<fs::File, ReadError> {
-        let real = fs::canonicalize(self.root.join(path)).map_err(fault)?;
+        let real = fs::canonicalize(self.root.join(path)).map_err(read_error_of)?;
         if !real.starts_with(&self.root) {
             return Err(ReadError::Escapes);
         }
         // Check before opening: opening a pipe would wait for a writer.
-        refuse(&fs::metadata(&real).map_err(fault)?)?;
-        fs::File::open(&real).map_err(fault)
+        check_file_metadata(&fs::metadata(&real).map_err(read_error_of)?)?;
+        fs::File::open(&real).map_err(read_error_of)
     }
 }
 
-fn fault(error: io::Error) -> ReadError {
+fn read_error_of(error: io::Error) -> ReadError {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ReadError::NotFound,
         _ => ReadError::Other(error.to_string()),
@@ -121,7 +121,7 @@ fn fault(error: io::Error) -> ReadError {
 }
 
 /// Rejects folders, special files and files that are too large.
-fn refuse(about: &fs::Metadata) -> Result<(), ReadError> {
+fn check_file_metadata(about: &fs::Metadata) -> Result<(), ReadError> {
     if about.is_dir() {
         return Err(ReadError::Folder);
     }
@@ -141,11 +141,11 @@ impl Files for DiskFiles {
             return files.read(&rest);
         }
         let mut file = self.beneath(path).unwrap_or_else(|| self.by_real_path(path))?;
-        let about = file.metadata().map_err(fault)?;
-        refuse(&about)?;
+        let about = file.metadata().map_err(read_error_of)?;
+        check_file_metadata(&about)?;
         let mut bytes = Vec::with_capacity(about.len() as usize + 1);
         // Limit the read as well: the file may grow meanwhile.
-        file.by_ref().take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(fault)?;
+        file.by_ref().take(FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes).map_err(read_error_of)?;
         Ok(bytes)
     }
 }
@@ -154,7 +154,7 @@ impl Files for DiskFiles {
 type Stamp = Option<(Option<SystemTime>, (i64, i64), u64, u64)>;
 
 /// The current stamp of a file.
-fn stamp(path: &Path) -> Stamp {
+fn stamp_of_file(path: &Path) -> Stamp {
     let about = fs::metadata(path).ok()?;
     // A copy may preserve an older modification time; the change time cannot be set.
     Some((about.modified().ok(), (about.ctime(), about.ctime_nsec()), about.len(), about.ino()))
@@ -162,70 +162,73 @@ fn stamp(path: &Path) -> Stamp {
 
 /// The state of a file when it was last checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sight {
+pub struct FileState {
     stamp: Stamp,
     /// The canonical path, and the digest of the bytes if they were read.
     held: (Option<PathBuf>, Option<Digest>),
 }
 
-impl Sight {
+impl FileState {
     /// The current state of a file.
-    pub fn of_path(path: &Path) -> Sight {
-        Sight { stamp: stamp(path), held: (real(path), bytes(path).map(|bytes| Digest::for_bytes(&bytes))) }
+    pub fn of_path(path: &Path) -> FileState {
+        FileState {
+            stamp: stamp_of_file(path),
+            held: (canonical_path_of(path), read_regular_file(path).map(|bytes| Digest::for_bytes(&bytes))),
+        }
     }
 
     /// Updates the state; returns whether it is another file or has other content. Rewriting the same content is not a
     /// change.
     pub fn changed(&mut self, path: &Path) -> bool {
-        let stamp = stamp(path);
+        let stamp = stamp_of_file(path);
         if stamp == self.stamp {
             return false;
         }
-        let now = Sight { stamp, ..Sight::of_path(path) };
+        let now = FileState { stamp, ..FileState::of_path(path) };
         let is_other = (stamp.is_some(), &now.held) != (self.stamp.is_some(), &self.held);
         *self = now;
         is_other
     }
 }
 
-fn real(path: &Path) -> Option<PathBuf> {
+fn canonical_path_of(path: &Path) -> Option<PathBuf> {
     fs::canonicalize(path).ok()
 }
 
 /// The bytes of a regular file.
-fn bytes(path: &Path) -> Option<Vec<u8>> {
+fn read_regular_file(path: &Path) -> Option<Vec<u8>> {
     // Check before opening: opening a pipe would wait for a writer.
-    refuse(&fs::metadata(path).ok()?).ok()?;
+    check_file_metadata(&fs::metadata(path).ok()?).ok()?;
     fs::read(path).ok()
 }
 
 /// Records the state of every file that was looked for, also of missing ones: a change could change the definition.
-pub struct Watched<'f> {
+pub struct WatchedFiles<'f> {
     files: &'f DiskFiles,
-    sights: Mutex<BTreeMap<PathBuf, Sight>>,
+    sights: Mutex<BTreeMap<PathBuf, FileState>>,
 }
 
-impl<'f> Watched<'f> {
+impl<'f> WatchedFiles<'f> {
     /// Records what is read from these files.
-    pub fn new(files: &'f DiskFiles) -> Watched<'f> {
-        Watched { files, sights: Mutex::default() }
+    pub fn new(files: &'f DiskFiles) -> WatchedFiles<'f> {
+        WatchedFiles { files, sights: Mutex::default() }
     }
 
     /// The recorded states by path.
-    pub fn into_sights(self) -> BTreeMap<PathBuf, Sight> {
+    pub fn into_sights(self) -> BTreeMap<PathBuf, FileState> {
         self.sights.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Files for Watched<'_> {
+impl Files for WatchedFiles<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let place = self.files.place(path);
         // Take the stamp before reading: a change meanwhile is then detected later.
-        let (stamp, real) = (stamp(&place), real(&place));
+        let (stamp, real) = (stamp_of_file(&place), canonical_path_of(&place));
         let read = self.files.read(path);
         let held = (real, read.as_ref().ok().map(|bytes| Digest::for_bytes(bytes)));
         let mut sights = self.sights.lock().unwrap_or_else(PoisonError::into_inner);
-        sights.entry(place).or_insert(Sight { stamp, held });
+        sights.entry(place).or_insert(FileState { stamp, held });
         read
     }
 }
@@ -260,15 +263,15 @@ impl Files for KeptFiles<'_> {
 }
 
 /// Records the content of every file that is read.
-pub struct Recorded<'f> {
+pub struct RecordedFiles<'f> {
     files: &'f dyn Files,
     seen: Mutex<Vec<(String, Vec<u8>)>>,
 }
 
-impl<'f> Recorded<'f> {
+impl<'f> RecordedFiles<'f> {
     /// Records what is read from these files.
-    pub fn new(files: &'f dyn Files) -> Recorded<'f> {
-        Recorded { files, seen: Mutex::default() }
+    pub fn new(files: &'f dyn Files) -> RecordedFiles<'f> {
+        RecordedFiles { files, seen: Mutex::default() }
     }
 
     /// The recorded content by path.
@@ -277,7 +280,7 @@ impl<'f> Recorded<'f> {
     }
 }
 
-impl Files for Recorded<'_> {
+impl Files for RecordedFiles<'_> {
     fn read(&self, path: &str) -> Result<Vec<u8>, ReadError> {
         let bytes = self.files.read(path)?;
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), bytes.clone()));

@@ -33,7 +33,7 @@ pub struct Location {
 ///
 /// # Errors
 /// A message and a hint.
-pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (String, String)> {
+pub fn find_definition(typed: &str, here: &Path, project: &Path) -> Result<Location, (String, String)> {
     let direct = here.join(typed);
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let by_name = || find_named(typed, &folders_above(here, project), home.as_deref());
@@ -55,7 +55,7 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
     };
     let real = std::fs::canonicalize(&found)
         .map_err(|error| (format!("failed to open `{typed}`: {error}"), "check the path".to_owned()))?;
-    let found = inside(&found, &real, project).unwrap_or(real);
+    let found = resolve_typed_path(&found, &real, project).unwrap_or(real);
     let (folder, file) = if found.is_dir() {
         require_no_project(typed, &found)?;
         (found, None)
@@ -74,8 +74,8 @@ pub fn locate(typed: &str, here: &Path, project: &Path) -> Result<Location, (Str
         .map(|part| part.as_os_str().to_string_lossy())
         .collect::<Vec<_>>()
         .join("/");
-    let is_elsewhere = !root.starts_with(whole(project));
-    let is_here = is_elsewhere && root.join(&base) == whole(project);
+    let is_elsewhere = !root.starts_with(canonicalize_if_exists(project));
+    let is_here = is_elsewhere && root.join(&base) == canonicalize_if_exists(project);
     let takt = piece.then(|| super::find_builtins(project)).flatten();
     Ok(Location { root, is_elsewhere, is_here, base, file, built_in: None, takt })
 }
@@ -97,7 +97,7 @@ fn describe_ambiguity(typed: &str, one: &Path, other: &Path, project: &Path) -> 
 
 /// The path of a definition in the project as it was typed, also when it is a link or goes through one: findings name
 /// it so, its ending tells its format, and a link out of the project is refused when it is read.
-fn inside(found: &Path, real: &Path, project: &Path) -> Option<PathBuf> {
+fn resolve_typed_path(found: &Path, real: &Path, project: &Path) -> Option<PathBuf> {
     let mut typed = PathBuf::new();
     for part in found.components() {
         match part {
@@ -106,7 +106,7 @@ fn inside(found: &Path, real: &Path, project: &Path) -> Option<PathBuf> {
             part => typed.push(part),
         }
     }
-    let project_real = whole(project);
+    let project_real = canonicalize_if_exists(project);
     let own = typed.strip_prefix(project).or_else(|_| typed.strip_prefix(&project_real)).ok()?;
     let path = project_real.join(own);
     // `..` after a link leads elsewhere.
@@ -183,7 +183,7 @@ fn not_found(typed: &str, here: &Path, project: &Path) -> (String, String) {
 /// piece outside the project may read the folder above its own, or above `.takt/pieces` if it is in a category there:
 /// personas and instructions are there.
 fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
-    let project = whole(project);
+    let project = canonicalize_if_exists(project);
     // Without `.git`, a pieces folder may be the assumed project; its siblings then belong to the piece.
     let is_alone = piece && folder == project && !is_working_tree(&project);
     if folder.starts_with(&project) && !is_alone {
@@ -200,7 +200,7 @@ fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
 }
 
 /// The canonical path, or the path itself if it does not exist.
-fn whole(path: &Path) -> PathBuf {
+fn canonicalize_if_exists(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
@@ -231,7 +231,7 @@ impl Location {
 
 #[cfg(test)]
 mod tests {
-    use super::{Sources, find_named, locate};
+    use super::{Sources, find_definition, find_named};
 
     #[test]
     fn locates_folders_files_and_names() {
@@ -241,7 +241,7 @@ mod tests {
         std::fs::create_dir_all(&agent).unwrap();
         std::fs::write(agent.join("agent.json"), "{}").unwrap();
         std::fs::write(agent.join("steps_registry.json"), "{}").unwrap();
-        let at = |typed: &str| locate(typed, &project, &project).map(|at| (at.base, at.file));
+        let at = |typed: &str| find_definition(typed, &project, &project).map(|at| (at.base, at.file));
         let fixer = || ".agent/fixer".to_owned();
         assert_eq!(at(".agent/fixer"), Ok((fixer(), None)));
         assert_eq!(at("fixer"), Ok((fixer(), None)));
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(hint, "name one: `fixer`");
         let other = dir.path().join("elsewhere");
         std::fs::create_dir_all(&other).unwrap();
-        let found = locate(other.to_str().unwrap(), &project, &project).unwrap();
+        let found = find_definition(other.to_str().unwrap(), &project, &project).unwrap();
         assert_eq!((found.base.as_str(), found.root), ("", std::fs::canonicalize(&other).unwrap()));
     }
 
@@ -284,20 +284,21 @@ mod tests {
         assert_eq!((by_name("team/../fix"), by_name("/fix"), by_name("team/")), (None, None, None));
         assert_eq!((by_name("../x"), by_name("team/none")), (None, None));
         let own = by_name("team/own").unwrap();
-        let found = locate(own.to_str().unwrap(), &project, &project).unwrap();
+        let found = find_definition(own.to_str().unwrap(), &project, &project).unwrap();
         assert_eq!((found.root, found.base.as_str()), (home.join(".takt"), "pieces/team"));
-        let found = locate(".takt/pieces/review.yaml", &project, &project).unwrap();
+        let found = find_definition(".takt/pieces/review.yaml", &project, &project).unwrap();
         assert_eq!(
             (&found.root, found.base.as_str(), found.file.as_deref()),
             (&project, ".takt/pieces", Some("review.yaml"))
         );
         // Siblings of the pieces folder belong to the piece.
         let found =
-            locate(home.join(".takt/pieces/mine.yaml").to_str().unwrap(), &project, &project).unwrap();
+            find_definition(home.join(".takt/pieces/mine.yaml").to_str().unwrap(), &project, &project)
+                .unwrap();
         assert_eq!((found.root, found.base.as_str()), (home.join(".takt"), "pieces"));
         // The same holds if the pieces folder is the assumed project, unless it is a git repository itself.
         let pieces = home.join(".takt/pieces");
-        let found = locate("mine.yaml", &pieces, &pieces).unwrap();
+        let found = find_definition("mine.yaml", &pieces, &pieces).unwrap();
         assert_eq!((found.root.clone(), found.base.as_str()), (home.join(".takt"), "pieces"));
         let mut sources = Sources::default();
         let own = ["pieces/mine.yaml", "personas/x.md"].map(|path| sources.add(path, ""));
@@ -307,12 +308,12 @@ mod tests {
         // From a sibling folder a piece is shown with its full path.
         let beside = home.join(".takt/other");
         std::fs::create_dir(&beside).unwrap();
-        assert!(!locate("../pieces/mine.yaml", &beside, &beside).unwrap().is_here);
+        assert!(!find_definition("../pieces/mine.yaml", &beside, &beside).unwrap().is_here);
         let git = pieces.join(".git");
         for folder in ["objects", "refs"] {
             std::fs::create_dir_all(git.join(folder)).unwrap();
         }
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-        assert_eq!(locate("mine.yaml", &pieces, &pieces).unwrap().root, pieces);
+        assert_eq!(find_definition("mine.yaml", &pieces, &pieces).unwrap().root, pieces);
     }
 }

@@ -6,11 +6,11 @@ mod names;
 mod takt;
 mod variants;
 
-pub use files::{DiskFiles, KeptFiles, Recorded, Sight, Watched};
-pub use locate::{Location, locate};
-pub use names::{Named, Origin, named_definitions, names_in_home};
+pub use files::{DiskFiles, FileState, KeptFiles, RecordedFiles, WatchedFiles};
+pub use locate::{Location, find_definition};
+pub use names::{NamedDefinition, Origin, named_definitions, names_in_home};
 pub use takt::find_builtins;
-pub use variants::{both, each_way, look_each_way};
+pub use variants::{combine_variants, each_way, look_each_way};
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -23,7 +23,7 @@ use cuegate_formats::{Files, LoadOptions, Phases, RunSettings, format_of};
 
 /// A loaded and checked definition.
 #[derive(Debug)]
-pub struct Definition {
+pub struct CompiledDefinition {
     /// The flow, if the definition has no errors.
     pub flow: Option<Arc<Flow>>,
     /// The incomplete flow of a definition with errors, only for display.
@@ -36,11 +36,11 @@ pub struct Definition {
     pub sources: Sources,
     /// Settings for the runner besides the flow.
     pub settings: RunSettings,
-    /// Every file that was read, by path; empty after [`look`].
+    /// Every file that was read, by path; empty after [`inspect_definition`].
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
-impl Definition {
+impl CompiledDefinition {
     /// Whether a finding is an error.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(|finding| finding.severity == Severity::Error)
@@ -51,26 +51,26 @@ impl Definition {
 /// of the run.
 ///
 /// `check`, `run` and `resume` use this one compiler, so they accept the same definitions.
-pub fn load(
+pub fn compile_definition(
     files: &dyn Files,
     base: &str,
     file: Option<&str>,
     set: &[String],
     how: &RecordedLoadOptions,
-) -> Definition {
-    let recorded = Recorded::new(files);
-    let definition = look(&recorded, base, file, set, how);
-    Definition { files: recorded.into_files(), ..definition }
+) -> CompiledDefinition {
+    let recorded = RecordedFiles::new(files);
+    let definition = inspect_definition(&recorded, base, file, set, how);
+    CompiledDefinition { files: recorded.into_files(), ..definition }
 }
 
-/// As [`load`], but for inspection only: the files are not recorded.
-pub fn look(
+/// As [`compile_definition`], but for inspection only: the files are not recorded.
+pub fn inspect_definition(
     files: &dyn Files,
     base: &str,
     file: Option<&str>,
     set: &[String],
     how: &RecordedLoadOptions,
-) -> Definition {
+) -> CompiledDefinition {
     let options = LoadOptions {
         base: base.to_owned(),
         file: file.map(str::to_owned),
@@ -96,7 +96,7 @@ pub fn look(
         }
     }
     sort_diagnostics(&mut diagnostics, &loaded.sources);
-    Definition {
+    CompiledDefinition {
         flow,
         unsound,
         params,

@@ -18,7 +18,7 @@ pub enum Origin {
 
 /// A definition with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedDefinition {
     /// The name: of an agent in `.agent`, or of a workflow in `.takt/workflows` or `.takt/pieces`, after its category.
     pub name: String,
     /// The agent's folder, or the piece.
@@ -36,22 +36,22 @@ pub(super) fn folders_above(here: &Path, project: &Path) -> Vec<PathBuf> {
 
 /// The definitions of the project, as seen from its folder `here`, and of the home folder, sorted by origin and name. A
 /// name means those of the nearest folder that has it; two of them in one folder are both here, and the name is refused.
-pub fn named_definitions(here: &Path, project: &Path) -> Vec<Named> {
+pub fn named_definitions(here: &Path, project: &Path) -> Vec<NamedDefinition> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home != project);
     let mut all = Vec::new();
     let mut add = |mut names: Vec<(String, PathBuf)>, origin| {
         names.sort_unstable();
-        names.retain(|(name, _)| !all.iter().any(|known: &Named| known.name == *name));
-        all.extend(names.into_iter().map(|(name, path)| Named { name, path, origin }));
+        names.retain(|(name, _)| !all.iter().any(|known: &NamedDefinition| known.name == *name));
+        all.extend(names.into_iter().map(|(name, path)| NamedDefinition { name, path, origin }));
     };
     for top in folders_above(here, project) {
-        let agents = entries(&top.join(".agent")).into_iter().filter(|path| is_agent(path));
+        let agents = list_entries(&top.join(".agent")).into_iter().filter(|path| is_agent(path));
         let agents = agents.filter_map(|path| Some((name_of(&path)?, path)));
-        let of_takt = TAKT_FOLDERS.iter().flat_map(|folder| pieces(&top.join(folder)));
+        let of_takt = TAKT_FOLDERS.iter().flat_map(|folder| list_pieces(&top.join(folder)));
         add(agents.chain(of_takt).collect(), Origin::Project);
     }
     if let Some(home) = home {
-        add(TAKT_FOLDERS.iter().flat_map(|folder| pieces(&home.join(folder))).collect(), Origin::Home);
+        add(TAKT_FOLDERS.iter().flat_map(|folder| list_pieces(&home.join(folder))).collect(), Origin::Home);
     }
     all
 }
@@ -59,7 +59,8 @@ pub fn named_definitions(here: &Path, project: &Path) -> Vec<Named> {
 /// The names of the definitions of the home folder, unless that is the project.
 pub fn names_in_home(project: &Path) -> Vec<String> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home != project);
-    let all = home.iter().flat_map(|home| TAKT_FOLDERS.iter().flat_map(|folder| pieces(&home.join(folder))));
+    let all =
+        home.iter().flat_map(|home| TAKT_FOLDERS.iter().flat_map(|folder| list_pieces(&home.join(folder))));
     all.map(|(name, _)| name).collect()
 }
 
@@ -68,12 +69,12 @@ pub(super) fn is_agent(folder: &Path) -> bool {
 }
 
 /// The pieces of a folder and of its categories, by name.
-fn pieces(folder: &Path) -> Vec<(String, PathBuf)> {
+fn list_pieces(folder: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
-    for path in entries(folder) {
+    for path in list_entries(folder) {
         if path.is_dir() {
             let category = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let own = entries(&path).into_iter().filter(|path| is_piece(path));
+            let own = list_entries(&path).into_iter().filter(|path| is_piece(path));
             found.extend(own.filter_map(|path| Some((format!("{category}/{}", name_of(&path)?), path))));
         } else if is_piece(&path) {
             found.extend(name_of(&path).map(|name| (name, path)));
@@ -92,6 +93,6 @@ fn name_of(path: &Path) -> Option<String> {
     name.map(|name| name.to_string_lossy().into_owned()).filter(|name| !name.starts_with('.'))
 }
 
-fn entries(folder: &Path) -> Vec<PathBuf> {
+fn list_entries(folder: &Path) -> Vec<PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }

@@ -18,7 +18,7 @@ pub fn find_builtins(project: &Path) -> Option<PathBuf> {
 }
 
 /// The virtual folders of a folder with builtins, with the folders that they are: one for each language.
-pub(super) fn languages(builtins: &Path) -> Vec<(String, PathBuf)> {
+pub(super) fn list_language_folders(builtins: &Path) -> Vec<(String, PathBuf)> {
     const PREFIX: &str = "<takt>";
     let builtins = match builtins.join("builtins") {
         // The folder of the package is fine as well.

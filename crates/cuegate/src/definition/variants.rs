@@ -8,7 +8,7 @@ use cuegate_formats::Files;
 
 use cuegate_formats::format_of;
 
-use super::{Definition, look};
+use super::{CompiledDefinition, inspect_definition};
 
 /// The suffixes of findings that exist in one variant only.
 const NOBODY: &str = "with nobody there";
@@ -30,21 +30,24 @@ pub fn look_each_way(
     file: Option<&str>,
     set: &[String],
     how: &RecordedLoadOptions,
-) -> Definition {
+) -> CompiledDefinition {
     let (alone, there) = each_way(files, base, file, |interactive| {
-        look(files, base, file, set, &RecordedLoadOptions { interactive, ..how.clone() })
+        inspect_definition(files, base, file, set, &RecordedLoadOptions { interactive, ..how.clone() })
     });
     let Some(there) = there else { return alone };
-    both(alone, there)
+    combine_variants(alone, there)
 }
 
 /// A definition as it is with nobody there, with what is found only when a person is there beside it.
-pub fn both(alone: Definition, there: Definition) -> Definition {
+pub fn combine_variants(alone: CompiledDefinition, there: CompiledDefinition) -> CompiledDefinition {
     let mut sources = alone.sources;
-    let others = there.diagnostics.into_iter().map(|finding| moved(finding, &there.sources, &mut sources));
-    let mut diagnostics = merged(alone.diagnostics, others.collect());
+    let others = there
+        .diagnostics
+        .into_iter()
+        .map(|finding| move_finding_spans(finding, &there.sources, &mut sources));
+    let mut diagnostics = merge_variant_findings(alone.diagnostics, others.collect());
     sort_diagnostics(&mut diagnostics, &sources);
-    Definition { diagnostics, sources, ..alone }
+    CompiledDefinition { diagnostics, sources, ..alone }
 }
 
 /// Does something for a run with nobody there, and, where that may be another one, for a run with a person there. Both at
@@ -77,7 +80,7 @@ fn may_differ(files: &dyn Files, base: &str, file: &str) -> bool {
 }
 
 /// A finding, with its place in other sources, which gain the file where they do not have it.
-fn moved(mut finding: Diagnostic, from: &Sources, to: &mut Sources) -> Diagnostic {
+fn move_finding_spans(mut finding: Diagnostic, from: &Sources, to: &mut Sources) -> Diagnostic {
     for span in std::iter::once(&mut finding.span).chain(&mut finding.trace_spans) {
         if let Some(file) = from.get(span.file) {
             span.file = to.add(&file.path, &file.text);
@@ -86,7 +89,7 @@ fn moved(mut finding: Diagnostic, from: &Sources, to: &mut Sources) -> Diagnosti
     finding
 }
 
-fn merged(alone: Vec<Diagnostic>, mut there: Vec<Diagnostic>) -> Vec<Diagnostic> {
+fn merge_variant_findings(alone: Vec<Diagnostic>, mut there: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for finding in alone {
         let is_dead = DEAD.contains(&finding.code);
@@ -102,14 +105,14 @@ fn merged(alone: Vec<Diagnostic>, mut there: Vec<Diagnostic>) -> Vec<Diagnostic>
                 found.push(finding);
             }
             None if is_dead => {}
-            None => found.push(only(finding, NOBODY)),
+            None => found.push(mark_finding_variant(finding, NOBODY)),
         }
     }
-    found.extend(there.into_iter().map(|finding| only(finding, SOMEBODY)));
+    found.extend(there.into_iter().map(|finding| mark_finding_variant(finding, SOMEBODY)));
     found
 }
 
-fn only(mut finding: Diagnostic, when: &str) -> Diagnostic {
+fn mark_finding_variant(mut finding: Diagnostic, when: &str) -> Diagnostic {
     finding.message = format!("{} ({when})", finding.message);
     finding
 }
@@ -118,7 +121,7 @@ fn only(mut finding: Diagnostic, when: &str) -> Diagnostic {
 mod tests {
     use cuegate_flow::diagnostics::{Diagnostic, FileId, Sources, Span, Trace};
 
-    use super::{DEAD, merged, moved};
+    use super::{DEAD, merge_variant_findings, move_finding_spans};
 
     #[test]
     fn what_is_moved_keeps_its_places() {
@@ -129,7 +132,7 @@ mod tests {
         trace.push("a --x→", Span::start_of(other));
         trace.push("b", Span::start_of(one));
         let finding = Diagnostic::warning("code", Span::start_of(one), "m").trace(trace);
-        let moved = moved(finding, &from, &mut to);
+        let moved = move_finding_spans(finding, &from, &mut to);
         let path = |span: &Span| to.get(span.file).map(|file| file.path.to_string());
         let places: Vec<Option<String>> = moved.trace_spans.iter().map(path).collect();
         assert_eq!(path(&moved.span).as_deref(), Some("one.yaml"));
@@ -142,7 +145,8 @@ mod tests {
         assert!(DEAD.iter().all(|code| all.contains(code)));
         let at = |start| Span { file: FileId(0), start, end: start + 1 };
         let dead = |start, message: &str| Diagnostic::warning("unreachable-step", at(start), message);
-        let found = merged(vec![dead(2, "a"), dead(2, "b")], vec![dead(2, "b"), dead(3, "c")]);
+        let found =
+            merge_variant_findings(vec![dead(2, "a"), dead(2, "b")], vec![dead(2, "b"), dead(3, "c")]);
         let messages: Vec<&str> = found.iter().map(|found| found.message.as_str()).collect();
         assert_eq!(messages, ["b", "c (when a person is there)"]);
     }
@@ -153,8 +157,10 @@ mod tests {
         let finding = |start, message: &str| Diagnostic::warning("code", at(start), message);
         let alone = vec![finding(1, "a").hint("this"), finding(2, "b"), finding(2, "b")];
         let there = vec![finding(1, "a").hint("that"), finding(2, "b"), finding(3, "b")];
-        let messages: Vec<(u32, String)> =
-            merged(alone, there).into_iter().map(|found| (found.span.start, found.message)).collect();
+        let messages: Vec<(u32, String)> = merge_variant_findings(alone, there)
+            .into_iter()
+            .map(|found| (found.span.start, found.message))
+            .collect();
         let text = |text: &str| text.to_owned();
         assert_eq!(
             messages,

@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use crate::{config::Config, providers, start_run::Program};
 
-pub use self_test::{Outcome, SelfTest, self_test};
+pub use self_test::{AttackOutcome, SelfTestResult, self_test};
 
 /// How long a service may take to answer whether a login is valid.
 const LOGIN_MAX: Duration = Duration::from_secs(5);
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum CheckStatus {
     /// It works.
     Good,
     /// Runs work without it, with fewer features.
@@ -28,24 +28,24 @@ pub enum Standing {
     Bad,
 }
 
-impl Standing {
+impl CheckStatus {
     /// The word in the output.
     pub fn as_str(self) -> &'static str {
         match self {
-            Standing::Good => "ok",
-            Standing::Less => "less",
-            Standing::Bad => "no",
+            CheckStatus::Good => "ok",
+            CheckStatus::Less => "less",
+            CheckStatus::Bad => "no",
         }
     }
 }
 
 /// One check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct DoctorFinding {
     /// What was checked.
     pub name: String,
     /// The result.
-    pub standing: Standing,
+    pub standing: CheckStatus,
     /// What was found.
     pub found: String,
     /// How to fix it.
@@ -54,65 +54,65 @@ pub struct Finding {
     pub provider: bool,
 }
 
-impl Finding {
-    fn of_machine(name: &str, standing: Standing, found: String, hint: Option<&str>) -> Finding {
-        let hint = hint.filter(|_| standing != Standing::Good).map(str::to_owned);
-        Finding { name: name.to_owned(), standing, found, hint, provider: false }
+impl DoctorFinding {
+    fn of_machine(name: &str, standing: CheckStatus, found: String, hint: Option<&str>) -> DoctorFinding {
+        let hint = hint.filter(|_| standing != CheckStatus::Good).map(str::to_owned);
+        DoctorFinding { name: name.to_owned(), standing, found, hint, provider: false }
     }
 }
 
 /// Checks everything that runs of the project at `root` need.
-pub fn look(root: &Path, program: &Program, config: &Config) -> Vec<Finding> {
-    let mut findings = vec![machine::git(root), machine::disk(root)];
-    findings.extend(machine::journal(root));
+pub fn check_requirements(root: &Path, program: &Program, config: &Config) -> Vec<DoctorFinding> {
+    let mut findings = vec![machine::check_git(root), machine::check_disk_space(root)];
+    findings.extend(machine::check_journal(root));
     // In parallel: each check may take its full timeout.
     std::thread::scope(|scope| {
         let start = |name| (name, scope.spawn(move || provider_with_login(name, program, config)));
-        let looks: Vec<_> = providers::names().map(start).collect();
+        let looks: Vec<_> = providers::list_provider_names().map(start).collect();
         let lost = |name| provider_failed(name, "the check failed".to_owned(), None);
         findings.extend(looks.into_iter().map(|(name, look)| look.join().unwrap_or_else(|_| lost(name))));
     });
-    findings.extend([machine::namespaces(), machine::sandbox()]);
-    findings.extend(machine::caches(config));
+    findings.extend([machine::check_namespaces(), machine::check_sandbox()]);
+    findings.extend(machine::propose_caches(config));
     findings
 }
 
 /// The providers that work on this machine.
 pub fn working_providers(program: &Program, config: &Config) -> Vec<&'static str> {
     std::thread::scope(|scope| {
-        let looks: Vec<_> = providers::names()
-            .map(|name| (name, scope.spawn(move || provider(name, program, config).standing)))
+        let looks: Vec<_> = providers::list_provider_names()
+            .map(|name| (name, scope.spawn(move || check_provider(name, program, config).standing)))
             .collect();
-        let works = |look: std::thread::ScopedJoinHandle<'_, Standing>| {
-            look.join().is_ok_and(|standing| standing != Standing::Bad)
+        let works = |look: std::thread::ScopedJoinHandle<'_, CheckStatus>| {
+            look.join().is_ok_and(|standing| standing != CheckStatus::Bad)
         };
         looks.into_iter().filter_map(|(name, look)| works(look).then_some(name)).collect()
     })
 }
 
 /// Whether runs work here: nothing required is bad, and at least one provider works.
-pub fn can_run(findings: &[Finding]) -> bool {
-    let works = |finding: &&Finding| finding.standing != Standing::Bad;
+pub fn can_run(findings: &[DoctorFinding]) -> bool {
+    let works = |finding: &&DoctorFinding| finding.standing != CheckStatus::Bad;
     findings.iter().filter(|finding| !finding.provider).all(|finding| works(&finding))
         && findings.iter().filter(|finding| finding.provider).any(|finding| works(&finding))
 }
 
-fn provider_failed(name: &str, found: String, hint: Option<String>) -> Finding {
-    Finding { name: name.to_owned(), standing: Standing::Bad, found, hint, provider: true }
+fn provider_failed(name: &str, found: String, hint: Option<String>) -> DoctorFinding {
+    DoctorFinding { name: name.to_owned(), standing: CheckStatus::Bad, found, hint, provider: true }
 }
 
-fn provider(name: &str, program: &Program, config: &Config) -> Finding {
+fn check_provider(name: &str, program: &Program, config: &Config) -> DoctorFinding {
     let failed = |found: String, hint: Option<String>| provider_failed(name, found, hint);
-    let provider = match providers::make(name, None, program, config) {
+    let provider = match providers::create_provider(name, None, program, config) {
         Ok(provider) => provider,
         Err(failure) => return failed(failure.message, failure.hint),
     };
     let inspection = provider.inspect();
     match inspection.problems.first() {
-        None => Finding {
+        None => DoctorFinding {
             name: name.to_owned(),
-            standing: Standing::Good,
-            found: describe(&inspection),
+            standing: CheckStatus::Good,
+            found: describe_inspection(&inspection),
             hint: None,
             provider: true,
         },
@@ -123,39 +123,39 @@ fn provider(name: &str, program: &Program, config: &Config) -> Finding {
     }
 }
 
-/// As [`provider`], and tries the login.
-fn provider_with_login(name: &str, program: &Program, config: &Config) -> Finding {
-    let finding = provider(name, program, config);
-    let made = Some(name).filter(|_| finding.standing == Standing::Good);
-    let made = made.and_then(|name| providers::make(name, None, program, config).ok());
+/// As [`check_provider`], and tries the login.
+fn provider_with_login(name: &str, program: &Program, config: &Config) -> DoctorFinding {
+    let finding = check_provider(name, program, config);
+    let made = Some(name).filter(|_| finding.standing == CheckStatus::Good);
+    let made = made.and_then(|name| providers::create_provider(name, None, program, config).ok());
     let Some(request) = made.and_then(|provider| provider.login_request()) else { return finding };
     match get_status(&request.url, &request.headers, LOGIN_MAX) {
         Ok(status @ (401 | 403)) => {
             let hint = "set a valid key, or log in with the agent's own command".to_owned();
             provider_failed(name, format!("the login is rejected ({status}): {}", finding.found), Some(hint))
         }
-        Ok(200..=299) => Finding { found: format!("{}, login accepted", finding.found), ..finding },
+        Ok(200..=299) => DoctorFinding { found: format!("{}, login accepted", finding.found), ..finding },
         // Other services than the vendor's may not have this list.
         Ok(_) => finding,
-        Err(why) => Finding { found: format!("{}, login not tried: {why}", finding.found), ..finding },
+        Err(why) => DoctorFinding { found: format!("{}, login not tried: {why}", finding.found), ..finding },
     }
 }
 
 /// Program, version, login and model.
-fn describe(inspection: &Inspection) -> String {
+fn describe_inspection(inspection: &Inspection) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(inspection.version.clone());
     parts.extend(inspection.at.clone());
     parts.push(match &inspection.login {
         Login::NotNeeded => "no login needed".to_owned(),
-        login => format!("login: {}", words(login)),
+        login => format!("login: {}", describe_login(login)),
     });
     parts.extend(inspection.model.as_ref().map(|model| format!("model {model}")));
     parts.join(", ")
 }
 
 /// A login in words.
-pub fn words(login: &Login) -> String {
+pub fn describe_login(login: &Login) -> String {
     match login {
         Login::NotNeeded => "none needed".to_owned(),
         Login::Key(name) => format!("the key in {name}"),
@@ -167,7 +167,7 @@ pub fn words(login: &Login) -> String {
 }
 
 /// `cuegate/doctor/v1`.
-pub fn to_json(findings: &[Finding]) -> Value {
+pub fn to_json(findings: &[DoctorFinding]) -> Value {
     let rows: Vec<Value> = findings
         .iter()
         .map(|finding| {
@@ -187,13 +187,13 @@ pub fn to_json(findings: &[Finding]) -> Value {
 mod tests {
     use super::*;
 
-    fn finding(standing: Standing, provider: bool) -> Finding {
-        Finding { name: "x".into(), standing, found: String::new(), hint: None, provider }
+    fn finding(standing: CheckStatus, provider: bool) -> DoctorFinding {
+        DoctorFinding { name: "x".into(), standing, found: String::new(), hint: None, provider }
     }
 
     #[test]
     fn one_working_provider_is_enough_but_nothing_else_may_be_bad() {
-        use Standing::{Bad, Good, Less};
+        use CheckStatus::{Bad, Good, Less};
         let git = finding(Good, false);
         assert!(can_run(&[git.clone(), finding(Bad, true), finding(Good, true), finding(Less, false)]));
         assert!(!can_run(&[git.clone(), finding(Bad, true)]));

@@ -78,7 +78,7 @@ const IN_GIT: [(&str, &str, &str); 7] = [
 
 /// The result of one attack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AttackOutcome {
     /// It succeeds outside, and fails inside.
     Held,
     /// It fails on this machine in any case.
@@ -87,33 +87,33 @@ pub enum Outcome {
     Through,
 }
 
-impl Outcome {
+impl AttackOutcome {
     /// The words in the table.
     pub fn as_str(self) -> &'static str {
         match self {
-            Outcome::Held => "held",
-            Outcome::Impossible => "impossible here",
-            Outcome::Through => "NOT HELD",
+            AttackOutcome::Held => "held",
+            AttackOutcome::Impossible => "impossible here",
+            AttackOutcome::Through => "NOT HELD",
         }
     }
 }
 
 /// What became of each attack.
 #[derive(Debug, Clone)]
-pub struct SelfTest {
+pub struct SelfTestResult {
     /// The sandbox in words.
     pub sandbox: String,
     /// Whether it is a partial one.
     pub partial: bool,
     /// The attacks and their results.
-    pub attacks: Vec<(&'static str, Outcome)>,
+    pub attacks: Vec<(&'static str, AttackOutcome)>,
 }
 
 /// Tries all attacks in a temporary project.
 ///
 /// # Errors
 /// When this machine has no sandbox, or a file or process cannot be created.
-pub fn self_test(program: &Program, config: &Config) -> Result<SelfTest, Failure> {
+pub fn self_test(program: &Program, config: &Config) -> Result<SelfTestResult, Failure> {
     let policy = SandboxPolicy { network: Network::None, writable: Vec::new() };
     let sandbox =
         Sandbox::raise(policy, config.sandbox.options(), program.inside(), true).map_err(|why| Failure {
@@ -121,35 +121,36 @@ pub fn self_test(program: &Program, config: &Config) -> Result<SelfTest, Failure
             hint: Some(why.hint.to_owned()),
             code: crate::exit::ENVIRONMENT,
         })?;
-    let inside = succeed(program, Some(&sandbox))?;
-    let outside = succeed(program, None)?;
+    let inside = find_successful_attacks(program, Some(&sandbox))?;
+    let outside = find_successful_attacks(program, None)?;
     let outcome = |name: &str| match (inside.contains(&name.to_owned()), outside.contains(&name.to_owned())) {
-        (true, _) => Outcome::Through,
-        (false, true) => Outcome::Held,
-        (false, false) => Outcome::Impossible,
+        (true, _) => AttackOutcome::Through,
+        (false, true) => AttackOutcome::Held,
+        (false, false) => AttackOutcome::Impossible,
     };
     let attacks = ATTACKS.iter().map(|(name, ..)| (*name, outcome(name))).collect();
     let partial = matches!(sandbox.level(), SandboxLevel::Partial(_));
-    Ok(SelfTest { sandbox: sandbox.describe("the working tree"), partial, attacks })
+    Ok(SelfTestResult { sandbox: sandbox.describe("the working tree"), partial, attacks })
 }
 
-impl SelfTest {
+impl SelfTestResult {
     /// How many attacks ended so.
-    pub fn count(&self, wanted: Outcome) -> usize {
+    pub fn count(&self, wanted: AttackOutcome) -> usize {
         self.attacks.iter().filter(|(_, outcome)| *outcome == wanted).count()
     }
 
     /// The results as JSON.
     pub fn to_json(&self) -> Value {
-        let row = |(name, outcome): &(&str, Outcome)| json!({ "attack": name, "result": outcome.as_str() });
+        let row =
+            |(name, outcome): &(&str, AttackOutcome)| json!({ "attack": name, "result": outcome.as_str() });
         let rows: Vec<Value> = self.attacks.iter().map(row).collect();
-        let ok = self.count(Outcome::Through) == 0;
+        let ok = self.count(AttackOutcome::Through) == 0;
         json!({ "schema": "cuegate/self-test/v1", "ok": ok, "sandbox": self.sandbox, "partial": self.partial, "attacks": rows })
     }
 }
 
 /// The attacks that succeed.
-fn succeed(program: &Program, sandbox: Option<&Sandbox>) -> Result<Vec<String>, Failure> {
+fn find_successful_attacks(program: &Program, sandbox: Option<&Sandbox>) -> Result<Vec<String>, Failure> {
     let failed = |what: &str| {
         let what = what.to_owned();
         move |error: std::io::Error| {
@@ -202,8 +203,9 @@ fn succeed(program: &Program, sandbox: Option<&Sandbox>) -> Result<Vec<String>, 
     };
     let command = root.join("command");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let mut names =
-        runtime.map_err(failed("start"))?.block_on(run(program, sandbox, launch, &project, &command))?;
+    let mut names = runtime
+        .map_err(failed("start"))?
+        .block_on(run_attack_script(program, sandbox, launch, &project, &command))?;
     names.retain(|name| {
         let Some((_, path, text)) = IN_GIT.iter().find(|(attack, ..)| attack == name) else { return true };
         let file = project.join(".git").join(path);
@@ -213,7 +215,7 @@ fn succeed(program: &Program, sandbox: Option<&Sandbox>) -> Result<Vec<String>, 
     Ok(names)
 }
 
-async fn run(
+async fn run_attack_script(
     program: &Program,
     sandbox: Option<&Sandbox>,
     launch: Launch,

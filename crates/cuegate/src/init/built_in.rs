@@ -7,10 +7,10 @@ use std::{
 
 use cuegate_engine::RecordedLoadOptions;
 
-use super::{Form, Starter, Wanted, detect, starter::File};
+use super::{Starter, StarterFormat, StarterValues, detect_commands, starter::DefinitionFile};
 use crate::{
     Failure,
-    definition::{self, Definition},
+    definition::{self, CompiledDefinition},
 };
 
 /// Writes a starter into `folder`, with the test command that is detected in the project with the top folder `top` from
@@ -23,9 +23,9 @@ pub(crate) fn write_built_in(
     (top, here): (&Path, &Path),
     folder: &Path,
 ) -> Result<PathBuf, Failure> {
-    let test = detect(top, here).tests.into_iter().next();
-    let wanted = Wanted::new(starter.name, test.as_ref().map(|test| test.command.as_str()))?;
-    let write = |below: &Path, files: &[File]| -> Result<(), Failure> {
+    let test = detect_commands(top, here).tests.into_iter().next();
+    let wanted = StarterValues::new(starter.name, test.as_ref().map(|test| test.command.as_str()))?;
+    let write = |below: &Path, files: &[DefinitionFile]| -> Result<(), Failure> {
         for file in files {
             let path = below.join(&file.path);
             let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
@@ -39,12 +39,12 @@ pub(crate) fn write_built_in(
         Ok(())
     };
     match &starter.form {
-        Form::Agent(files) => {
+        StarterFormat::Agent(files) => {
             let agent = folder.join(".agent").join(starter.name);
             write(&agent, &files(&wanted))?;
             Ok(agent)
         }
-        Form::Piece(piece) => {
+        StarterFormat::Piece(piece) => {
             let takt = folder.join(".takt");
             write(&takt, &piece.own(&wanted))?;
             write(&takt, &piece.shared(&wanted))?;
@@ -54,11 +54,11 @@ pub(crate) fn write_built_in(
 }
 
 /// A starter as `check` reads it, without a test command and without writing its files.
-pub(crate) fn look_at_built_in(starter: &Starter) -> Option<Definition> {
-    let wanted = Wanted::new(starter.name, None).ok()?;
+pub(crate) fn look_at_built_in(starter: &Starter) -> Option<CompiledDefinition> {
+    let wanted = StarterValues::new(starter.name, None).ok()?;
     let (base, file, files) = match &starter.form {
-        Form::Agent(files) => (format!(".agent/{}", starter.name), None, files(&wanted)),
-        Form::Piece(piece) => {
+        StarterFormat::Agent(files) => (format!(".agent/{}", starter.name), None, files(&wanted)),
+        StarterFormat::Piece(piece) => {
             let files = piece.own(&wanted).into_iter().chain(piece.shared(&wanted)).collect();
             (".takt/pieces".to_owned(), Some(format!("{}.yaml", starter.name)), files)
         }
@@ -66,5 +66,5 @@ pub(crate) fn look_at_built_in(starter: &Starter) -> Option<Definition> {
     let below = if file.is_some() { ".takt" } else { &*base };
     let files: BTreeMap<String, Vec<u8>> =
         files.into_iter().map(|file| (format!("{below}/{}", file.path), file.text.into_bytes())).collect();
-    Some(definition::look(&files, &base, file.as_deref(), &[], &RecordedLoadOptions::default()))
+    Some(definition::inspect_definition(&files, &base, file.as_deref(), &[], &RecordedLoadOptions::default()))
 }

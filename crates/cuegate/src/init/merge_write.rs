@@ -7,14 +7,14 @@ use std::{
 };
 
 use super::{
-    starter::File,
-    write::{failed, taken},
+    starter::DefinitionFile,
+    write::{failure_of_existing_path, failure_of_file_error},
 };
 use crate::Failure;
 
 /// The result for each file.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct WriteSummary {
     /// Files that were written.
     pub(crate) written: Vec<String>,
     /// Files that existed with the same content.
@@ -29,14 +29,19 @@ pub(crate) struct Left {
 ///
 /// # Errors
 /// When one of its own files exists, a folder links out of `root`, or a file cannot be written.
-pub(crate) fn beside(root: &Path, folder: &str, own: &[File], shared: &[File]) -> Result<Left, Failure> {
+pub(crate) fn merge_into_folder(
+    root: &Path,
+    folder: &str,
+    own: &[DefinitionFile],
+    shared: &[DefinitionFile],
+) -> Result<WriteSummary, Failure> {
     let top = root.join(folder);
     // A broken link counts as existing.
     if let Some(there) = own.iter().map(|file| top.join(&file.path)).find(|path| is_there(path)) {
-        return Err(taken(&there));
+        return Err(failure_of_existing_path(&there));
     }
-    let mut made = Made::default();
-    let mut left = Left::default();
+    let mut made = CreatedPaths::default();
+    let mut left = WriteSummary::default();
     // Write the piece last, so that all files it references exist before it does.
     for file in shared.iter().chain(own.iter().rev()) {
         let path = top.join(&file.path);
@@ -44,9 +49,11 @@ pub(crate) fn beside(root: &Path, folder: &str, own: &[File], shared: &[File]) -
         let place = match made.file(&path, &file.text) {
             Ok(()) => &mut left.written,
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(failed("write", &path, &error));
+                return Err(failure_of_file_error("write", &path, &error));
             }
-            Err(_) if own.iter().any(|own| own.path == file.path) => return Err(taken(&path)),
+            Err(_) if own.iter().any(|own| own.path == file.path) => {
+                return Err(failure_of_existing_path(&path));
+            }
             Err(_) if fs::read(&path).is_ok_and(|there| there == file.text.as_bytes()) => &mut left.same,
             Err(_) => &mut left.kept,
         };
@@ -62,15 +69,16 @@ fn is_there(path: &Path) -> bool {
 
 /// The files and folders created so far, removed on drop unless kept.
 #[derive(Default)]
-struct Made {
+struct CreatedPaths {
     files: Vec<PathBuf>,
     folders: Vec<PathBuf>,
 }
 
-impl Made {
+impl CreatedPaths {
     /// Creates a folder and its parents, all inside `root` after resolving links.
     fn folders(&mut self, root: &Path, folder: &Path) -> Result<(), Failure> {
-        let real = |path: &Path| fs::canonicalize(path).map_err(|error| failed("open", path, &error));
+        let real =
+            |path: &Path| fs::canonicalize(path).map_err(|error| failure_of_file_error("open", path, &error));
         let there = folder.ancestors().find(|folder| is_there(folder)).unwrap_or(root);
         if !real(there)?.starts_with(real(root)?) {
             return Err(Failure::usage(
@@ -84,7 +92,7 @@ impl Made {
                 Ok(()) => self.folders.push(next.to_owned()),
                 // Another process created it first.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed("create", next, &error)),
+                Err(error) => return Err(failure_of_file_error("create", next, &error)),
             }
         }
         Ok(())
@@ -103,7 +111,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for CreatedPaths {
     fn drop(&mut self) {
         for file in &self.files {
             let _ = fs::remove_file(file);
@@ -117,11 +125,11 @@ impl Drop for Made {
 
 #[cfg(test)]
 mod tests {
-    use super::{File, beside};
+    use super::{DefinitionFile, merge_into_folder};
     use std::{fs, path::Path};
 
-    fn files(paths: &[&str]) -> Vec<File> {
-        paths.iter().map(|path| File::new(*path, format!("ours: {path}\n"))).collect()
+    fn files(paths: &[&str]) -> Vec<DefinitionFile> {
+        paths.iter().map(|path| DefinitionFile::new(*path, format!("ours: {path}\n"))).collect()
     }
 
     fn all(folder: &Path) -> Vec<String> {
@@ -140,10 +148,11 @@ mod tests {
     fn existing_shared_files_stay_and_missing_ones_are_created() {
         let dir = tempfile::tempdir().unwrap();
         let shared = files(&["personas/a.md", "personas/b.md", "policies/c.md"]);
-        let first = beside(dir.path(), ".takt", &files(&["pieces/one.yaml"]), &shared[..2]).unwrap();
+        let first =
+            merge_into_folder(dir.path(), ".takt", &files(&["pieces/one.yaml"]), &shared[..2]).unwrap();
         assert_eq!(first.written, [".takt/personas/a.md", ".takt/personas/b.md", ".takt/pieces/one.yaml"]);
         fs::write(dir.path().join(".takt/personas/b.md"), "mine").unwrap();
-        let second = beside(dir.path(), ".takt", &files(&["pieces/two.yaml"]), &shared).unwrap();
+        let second = merge_into_folder(dir.path(), ".takt", &files(&["pieces/two.yaml"]), &shared).unwrap();
         assert_eq!(second.written, [".takt/policies/c.md", ".takt/pieces/two.yaml"]);
         assert_eq!(
             (second.same, second.kept),
@@ -161,8 +170,8 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", pieces.join("link.yaml")).unwrap();
         let before = all(dir.path());
         for own in ["pieces/file.yaml", "pieces/link.yaml"] {
-            let failure =
-                beside(dir.path(), ".takt", &files(&[own]), &files(&["personas/a.md"])).unwrap_err();
+            let failure = merge_into_folder(dir.path(), ".takt", &files(&[own]), &files(&["personas/a.md"]))
+                .unwrap_err();
             assert_eq!(failure.code, crate::exit::USAGE, "{own}: {failure}");
         }
         assert_eq!(all(dir.path()), before);
@@ -174,7 +183,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         // `a` is a file, but `a/b` needs it as a folder.
         let failure =
-            beside(dir.path(), ".takt", &files(&["pieces/one.yaml"]), &files(&["a", "a/b"])).unwrap_err();
+            merge_into_folder(dir.path(), ".takt", &files(&["pieces/one.yaml"]), &files(&["a", "a/b"]))
+                .unwrap_err();
         assert_eq!(failure.code, crate::exit::ENVIRONMENT, "{failure}");
         assert_eq!(all(dir.path()), [""; 0]);
     }
@@ -183,7 +193,7 @@ mod tests {
     fn nothing_is_written_through_a_link_out_of_the_project() {
         let (dir, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::os::unix::fs::symlink(out.path(), dir.path().join(".takt")).unwrap();
-        let failure = beside(dir.path(), ".takt", &files(&["pieces/one.yaml"]), &[]).unwrap_err();
+        let failure = merge_into_folder(dir.path(), ".takt", &files(&["pieces/one.yaml"]), &[]).unwrap_err();
         assert_eq!(failure.code, crate::exit::USAGE, "{failure}");
         assert!(failure.message.ends_with("leads out of the project"), "{failure}");
         assert_eq!(all(out.path()), [""; 0]);

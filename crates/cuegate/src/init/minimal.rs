@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::starter::{File, Wanted};
+use super::starter::{DefinitionFile, StarterValues};
 
 const NAME: &str = "@NAME@";
 const TESTS: &str = "@TESTS@";
@@ -21,26 +21,27 @@ const CLOSURE: &str = include_str!("minimal/prompts/steps/closure/task/f_default
 const COMMAND_FAILED: &str = include_str!("minimal/prompts/steps/retry/task/f_failed_command-failed.md");
 
 /// The files of the definition.
-pub(super) fn files(wanted: &Wanted) -> Vec<File> {
-    let commands = commands(wanted);
+pub(super) fn render_minimal_files(wanted: &StarterValues) -> Vec<DefinitionFile> {
+    let commands = name_validator_commands(wanted);
     let tests = if commands.is_empty() { TESTS_UNKNOWN } else { TESTS_KNOWN };
     let mut files = vec![
-        File::new("agent.json", AGENT.replace(NAME, wanted.name())),
-        File::new("steps_registry.json", registry(wanted.name(), &commands)),
-        File::new("schemas/steps.schema.json", SCHEMAS),
-        File::new("prompts/system.md", SYSTEM.replace(TESTS, tests.trim_end())),
-        File::new("prompts/steps/initial/task/f_default.md", INITIAL),
-        File::new("prompts/steps/continuation/task/f_default.md", CONTINUATION),
-        File::new("prompts/steps/closure/task/f_default.md", CLOSURE),
+        DefinitionFile::new("agent.json", AGENT.replace(NAME, wanted.name())),
+        DefinitionFile::new("steps_registry.json", render_registry(wanted.name(), &commands)),
+        DefinitionFile::new("schemas/steps.schema.json", SCHEMAS),
+        DefinitionFile::new("prompts/system.md", SYSTEM.replace(TESTS, tests.trim_end())),
+        DefinitionFile::new("prompts/steps/initial/task/f_default.md", INITIAL),
+        DefinitionFile::new("prompts/steps/continuation/task/f_default.md", CONTINUATION),
+        DefinitionFile::new("prompts/steps/closure/task/f_default.md", CLOSURE),
     ];
     if !commands.is_empty() {
-        files.push(File::new("prompts/steps/retry/task/f_failed_command-failed.md", COMMAND_FAILED));
+        files
+            .push(DefinitionFile::new("prompts/steps/retry/task/f_failed_command-failed.md", COMMAND_FAILED));
     }
     files
 }
 
 /// The commands that decide, by the name of the validator.
-fn commands(wanted: &Wanted) -> Vec<(String, &str)> {
+fn name_validator_commands(wanted: &StarterValues) -> Vec<(String, &str)> {
     let checks = wanted.checks().iter().enumerate().map(|(index, check)| {
         let name = if index == 0 { "check".to_owned() } else { format!("check-{}", index + 1) };
         (name, check.as_str())
@@ -49,7 +50,7 @@ fn commands(wanted: &Wanted) -> Vec<(String, &str)> {
 }
 
 /// The registry. The steps are kept as they are written in the template; the validators follow them.
-fn registry(name: &str, commands: &[(String, &str)]) -> String {
+fn render_registry(name: &str, commands: &[(String, &str)]) -> String {
     let registry = REGISTRY.replace(NAME, name);
     let Some(steps) = registry.trim_end().strip_suffix('}').filter(|_| !commands.is_empty()) else {
         return registry;
@@ -103,12 +104,12 @@ fn decided_by(commands: &[(String, &str)]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::files;
-    use crate::init::starter::Wanted;
+    use super::render_minimal_files;
+    use crate::init::starter::StarterValues;
     use serde_json::Value;
 
     fn text(test: Option<&str>, path: &str) -> Option<String> {
-        let files = files(&Wanted::new("fixer", test).unwrap());
+        let files = render_minimal_files(&StarterValues::new("fixer", test).unwrap());
         files.into_iter().find(|file| file.path == path).map(|file| file.text)
     }
 
@@ -122,7 +123,7 @@ mod tests {
             ["make test", r#"sh -c "a \"b\" \\ $(c)" # `d`"#, "a\nb\t@NAME@ @TESTS@", "echo '```' é {uv-x}"]
         {
             assert_eq!(registry(Some(command))["validators"]["tests"]["command"], command);
-            let others = files(&Wanted::new("fixer", Some(command)).unwrap());
+            let others = render_minimal_files(&StarterValues::new("fixer", Some(command)).unwrap());
             let mut others = others.iter().filter(|file| file.path != "steps_registry.json");
             assert!(others.all(|file| !file.text.contains(command)), "{command}");
             assert!(text(Some(command), "prompts/system.md").unwrap().contains("{uv-validators}"));
@@ -131,16 +132,19 @@ mod tests {
 
     #[test]
     fn checks_are_validators_too() {
-        let wanted = Wanted::new("fixer", Some("t")).unwrap();
+        let wanted = StarterValues::new("fixer", Some("t")).unwrap();
         let wanted = wanted.with_checks(vec!["a".into(), "b".into()]).unwrap();
-        let file = files(&wanted).into_iter().find(|file| file.path == "steps_registry.json").unwrap();
+        let file = render_minimal_files(&wanted)
+            .into_iter()
+            .find(|file| file.path == "steps_registry.json")
+            .unwrap();
         let registry: Value = serde_json::from_str(&file.text).unwrap();
         let commands: Vec<&Value> =
             registry["validators"].as_object().unwrap().values().map(|known| &known["command"]).collect();
         assert_eq!(commands, ["t", "a", "b"]);
         let conditions = registry["validationSteps"]["closure.task"]["validationConditions"].to_string();
         assert_eq!(conditions, r#"[{"validator":"tests"},{"validator":"check"},{"validator":"check-2"}]"#);
-        assert!(Wanted::new("fixer", None).unwrap().with_checks(vec![" ".into()]).is_err());
+        assert!(StarterValues::new("fixer", None).unwrap().with_checks(vec![" ".into()]).is_err());
     }
 
     #[test]
@@ -158,7 +162,7 @@ mod tests {
     #[test]
     fn no_mark_is_left() {
         for test in [Some("make test"), None] {
-            for file in files(&Wanted::new("fixer", test).unwrap()) {
+            for file in render_minimal_files(&StarterValues::new("fixer", test).unwrap()) {
                 assert!(!file.text.contains('@'), "{}", file.path);
                 assert!(file.text.ends_with('\n') && !file.text.ends_with("\n\n"), "{}", file.path);
             }

@@ -3,7 +3,7 @@
 //! The folder `pieces` contains the files, with marks. A mark in a piece is an item of `quality_gates`: a text about
 //! the tests for agents, or a command that verifies them.
 
-use super::starter::{File, Wanted};
+use super::starter::{DefinitionFile, StarterValues};
 
 const NAME: &str = "@NAME@";
 /// The start of a list item that is a mark.
@@ -13,45 +13,45 @@ const TIMEOUT_MS: u32 = 600_000;
 
 /// A starter that is a piece.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct PieceStarter {
     text: &'static str,
     /// A script of answers that rehearses the piece in any repository whose tests pass.
     rehearsal: Option<&'static str>,
     /// The piece that it calls, and its name.
-    calls: Option<(&'static str, &'static Piece)>,
+    calls: Option<(&'static str, &'static PieceStarter)>,
 }
 
-impl Piece {
+impl PieceStarter {
     /// Implement, review, fix.
-    pub(super) const MINIMAL: Piece = Piece {
+    pub(super) const MINIMAL: PieceStarter = PieceStarter {
         text: include_str!("pieces/pieces/minimal-piece.yaml"),
         rehearsal: Some(include_str!("pieces/rehearsals/minimal-piece.yaml")),
         calls: None,
     };
     /// Plan, implement, review, fix, supervise.
-    pub(super) const DEVELOP: Piece = Piece {
+    pub(super) const DEVELOP: PieceStarter = PieceStarter {
         text: include_str!("pieces/pieces/develop.yaml"),
         rehearsal: Some(include_str!("pieces/rehearsals/develop.yaml")),
         calls: None,
     };
     /// Questions to a person about the task, then `develop`.
-    pub(super) const PLAN: Piece = Piece {
+    pub(super) const PLAN: PieceStarter = PieceStarter {
         text: include_str!("pieces/pieces/plan.yaml"),
         rehearsal: Some(include_str!("pieces/rehearsals/plan.yaml")),
-        calls: Some(("develop", &Piece::DEVELOP)),
+        calls: Some(("develop", &PieceStarter::DEVELOP)),
     };
     /// Tests, then code. It has no rehearsal: its first tests must fail, and no script can write tests for every
     /// language.
-    pub(super) const TEST_FIRST: Piece =
-        Piece { text: include_str!("pieces/pieces/test-first.yaml"), rehearsal: None, calls: None };
+    pub(super) const TEST_FIRST: PieceStarter =
+        PieceStarter { text: include_str!("pieces/pieces/test-first.yaml"), rehearsal: None, calls: None };
     /// Reviews.
-    pub(super) const REVIEW_ONLY: Piece = Piece {
+    pub(super) const REVIEW_ONLY: PieceStarter = PieceStarter {
         text: include_str!("pieces/pieces/review-only.yaml"),
         rehearsal: Some(include_str!("pieces/rehearsals/review-only.yaml")),
         calls: None,
     };
     /// Questions.
-    pub(super) const RESEARCH: Piece = Piece {
+    pub(super) const RESEARCH: PieceStarter = PieceStarter {
         text: include_str!("pieces/pieces/research.yaml"),
         rehearsal: Some(include_str!("pieces/rehearsals/research.yaml")),
         calls: None,
@@ -63,13 +63,13 @@ impl Piece {
     }
 
     /// The piece file.
-    pub(crate) fn own(&self, wanted: &Wanted) -> Vec<File> {
-        vec![File::new(format!("pieces/{}.yaml", wanted.name()), self.filled(wanted))]
+    pub(crate) fn own(&self, wanted: &StarterValues) -> Vec<DefinitionFile> {
+        vec![DefinitionFile::new(format!("pieces/{}.yaml", wanted.name()), self.filled(wanted))]
     }
 
     /// The files that may exist already: the texts that it references, which pieces share, its rehearsal, and the piece
     /// that it calls with all of its files.
-    pub(crate) fn shared(&self, wanted: &Wanted) -> Vec<File> {
+    pub(crate) fn shared(&self, wanted: &StarterValues) -> Vec<DefinitionFile> {
         let mut shared = self.texts();
         if let Some((name, called)) = self.calls {
             let wanted = wanted.named(name);
@@ -81,23 +81,28 @@ impl Piece {
         }
         if let Some(rehearsal) = self.rehearsal {
             let name = wanted.name();
-            shared.push(File::new(format!("rehearsals/{name}.yaml"), rehearsal.replace(NAME, name)));
+            shared
+                .push(DefinitionFile::new(format!("rehearsals/{name}.yaml"), rehearsal.replace(NAME, name)));
         }
         shared
     }
 
-    fn texts(&self) -> Vec<File> {
+    fn texts(&self) -> Vec<DefinitionFile> {
         let named = |path: &str| {
             let rule = path.strip_prefix("workflows/rules/").and_then(|name| name.strip_suffix(".md"));
             let ends = rule.map_or_else(|| format!(": ../{path}"), |name| format!("rules: [{name}]"));
             self.text.lines().any(|line| line.ends_with(&ends))
         };
-        PARTS.iter().filter(|(path, _)| named(path)).map(|&(path, text)| File::new(path, text)).collect()
+        PARTS
+            .iter()
+            .filter(|(path, _)| named(path))
+            .map(|&(path, text)| DefinitionFile::new(path, text))
+            .collect()
     }
 
-    fn filled(&self, wanted: &Wanted) -> String {
+    fn filled(&self, wanted: &StarterValues) -> String {
         let mut filled = String::new();
-        let mut written = Written { wanted, anchors: Vec::new() };
+        let mut written = AnchoredCommands { wanted, anchors: Vec::new() };
         for line in self.text.replace(NAME, wanted.name()).lines() {
             let margin = line.len() - line.trim_start().len();
             let Some(mark) = line.trim_start().strip_prefix(ITEM) else {
@@ -117,12 +122,12 @@ impl Piece {
 }
 
 /// The commands in a piece. Each is written once, with an anchor; later uses refer to it.
-struct Written<'w> {
-    wanted: &'w Wanted,
+struct AnchoredCommands<'w> {
+    wanted: &'w StarterValues,
     anchors: Vec<String>,
 }
 
-impl Written<'_> {
+impl AnchoredCommands<'_> {
     /// The items that replace a mark.
     fn items(&mut self, mark: &str) -> Vec<String> {
         const RUN_BY: &str = "The tests are run in the top folder by the command on the next line";
@@ -130,37 +135,43 @@ impl Written<'_> {
         match (mark, test) {
             ("TESTS_PASS@", test) => {
                 let mut gates: Vec<String> =
-                    test.map(|test| gate(&self.command("tests", &test))).into_iter().collect();
+                    test.map(|test| render_command_gate(&self.command("tests", &test))).into_iter().collect();
                 for (index, check) in self.wanted.checks().iter().enumerate() {
-                    gates.push(gate(&self.command(&format!("check-{}", index + 1), check)));
+                    gates.push(render_command_gate(&self.command(&format!("check-{}", index + 1), check)));
                 }
                 gates
             }
-            ("TESTS_FAIL@", Some(test)) => vec![gate(&quoted(&failing(&test)))],
+            ("TESTS_FAIL@", Some(test)) => {
+                vec![render_command_gate(&quote_yaml_scalar(&invert_test_command(&test)))]
+            }
             ("TESTS_FAIL@", None) => Vec::new(),
             // The prompt shows the gate's command, so an item is needed only if it does not fit on one line.
             ("TESTS_DECIDE@", Some(test)) if !test.contains('\n') => Vec::new(),
             ("TESTS_DECIDE@", Some(test)) => {
-                vec![quoted("All tests pass"), quoted(RUN_BY), self.command("tests", &test)]
+                vec![
+                    quote_yaml_scalar("All tests pass"),
+                    quote_yaml_scalar(RUN_BY),
+                    self.command("tests", &test),
+                ]
             }
             ("TESTS_DECIDE_RED@", Some(test)) => {
                 let red = "The tests can be run, and fail because of the new ones; the command below passes only then";
-                vec![quoted(red), quoted(RUN_BY), self.command("tests", &test)]
+                vec![quote_yaml_scalar(red), quote_yaml_scalar(RUN_BY), self.command("tests", &test)]
             }
             (_, Some(test)) => {
                 let told = "The report quotes what the tests said, or says why they were not run";
-                vec![quoted(told), quoted(RUN_BY), self.command("tests", &test)]
+                vec![quote_yaml_scalar(told), quote_yaml_scalar(RUN_BY), self.command("tests", &test)]
             }
             ("TESTS_DECIDE_RED@", None) => {
-                vec![quoted(
+                vec![quote_yaml_scalar(
                     "The new tests were run and seen to fail, and nothing else fails that passed before",
                 )]
             }
-            ("TESTS_DECIDE@", None) => vec![quoted(
+            ("TESTS_DECIDE@", None) => vec![quote_yaml_scalar(
                 "What tests this repository has was found out from its documents, build files and continuous \
                  integration; they were run after the last edit, and pass. Where there are none, the report says so",
             )],
-            (_, None) => vec![quoted(
+            (_, None) => vec![quote_yaml_scalar(
                 "How this repository is tested was found out from its documents, build files and continuous \
                  integration; the report quotes what was run, or says that there is nothing",
             )],
@@ -173,17 +184,17 @@ impl Written<'_> {
             return format!("*{anchor}");
         }
         self.anchors.push(anchor.to_owned());
-        format!("&{anchor} {} # change it here; `*{anchor}` refers to it", quoted(command))
+        format!("&{anchor} {} # change it here; `*{anchor}` refers to it", quote_yaml_scalar(command))
     }
 }
 
 /// A command that must pass, as an item of `quality_gates`.
-fn gate(command: &str) -> String {
+fn render_command_gate(command: &str) -> String {
     format!("command: {command}\ntimeout_ms: {TIMEOUT_MS}")
 }
 
 /// A command that passes if the tests can be run and fail.
-fn failing(test: &str) -> String {
+fn invert_test_command(test: &str) -> String {
     format!(
         "(\n{test}\n); code=$?; case $code in 0|126|127) \
          echo \"exit code $code: here the tests have to run, and to fail\"; exit 1;; esac"
@@ -191,7 +202,7 @@ fn failing(test: &str) -> String {
 }
 
 /// Quotes a text as a YAML scalar: a JSON string is a valid double-quoted scalar.
-fn quoted(text: &str) -> String {
+fn quote_yaml_scalar(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
@@ -258,18 +269,18 @@ const PARTS: [(&str, &str); 51] = parts![
 
 #[cfg(test)]
 mod tests {
-    use super::{PARTS, Piece};
-    use crate::init::starter::{Form, STARTERS, Wanted};
+    use super::{PARTS, PieceStarter};
+    use crate::init::starter::{STARTERS, StarterFormat, StarterValues};
 
-    fn pieces() -> impl Iterator<Item = (&'static str, &'static Piece)> {
+    fn pieces() -> impl Iterator<Item = (&'static str, &'static PieceStarter)> {
         STARTERS.iter().filter_map(|starter| match &starter.form {
-            Form::Piece(piece) => Some((starter.name, piece)),
-            Form::Agent(_) => None,
+            StarterFormat::Piece(piece) => Some((starter.name, piece)),
+            StarterFormat::Agent(_) => None,
         })
     }
 
-    fn filled(piece: &Piece, test: Option<&str>) -> String {
-        piece.own(&Wanted::new("mine", test).unwrap()).remove(0).text
+    fn filled(piece: &PieceStarter, test: Option<&str>) -> String {
+        piece.own(&StarterValues::new("mine", test).unwrap()).remove(0).text
     }
 
     #[test]
@@ -298,7 +309,7 @@ mod tests {
     fn no_mark_is_left() {
         for (name, piece) in pieces() {
             for test in [Some("make test"), None] {
-                let wanted = Wanted::new("mine", test).unwrap();
+                let wanted = StarterValues::new("mine", test).unwrap();
                 for file in piece.own(&wanted).into_iter().chain(piece.shared(&wanted)) {
                     assert!(!file.text.contains('@'), "{name}: {}", file.path);
                     assert!(file.text.ends_with('\n') && !file.text.ends_with("\n\n"), "{}", file.path);
@@ -319,15 +330,15 @@ mod tests {
 
     #[test]
     fn a_command_with_special_characters_is_quoted() {
-        let text = filled(&Piece::MINIMAL, Some("echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}"));
+        let text = filled(&PieceStarter::MINIMAL, Some("echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}"));
         let command = r##"&tests "echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}" #"##;
         assert!(text.lines().any(|line| line.contains(command)), "{text}");
     }
 
     #[test]
     fn a_command_is_written_once() {
-        for piece in [&Piece::MINIMAL, &Piece::DEVELOP] {
-            let wanted = Wanted::new("mine", Some("make x-test")).unwrap();
+        for piece in [&PieceStarter::MINIMAL, &PieceStarter::DEVELOP] {
+            let wanted = StarterValues::new("mine", Some("make x-test")).unwrap();
             let wanted = wanted.with_checks(vec!["make x-lint".into()]).unwrap();
             let text = piece.own(&wanted).remove(0).text;
             assert_eq!((text.matches("x-test").count(), text.matches("x-lint").count()), (1, 1), "{text}");

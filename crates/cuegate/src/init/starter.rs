@@ -1,6 +1,6 @@
 //! The starters of `cuegate init`.
 
-use super::{minimal, piece::Piece};
+use super::{minimal, piece::PieceStarter};
 use crate::Failure;
 
 /// A definition that can be written into a project.
@@ -13,14 +13,14 @@ pub(crate) struct Starter {
     /// Its purpose, in one line.
     pub(crate) about: &'static str,
     /// How it uses the project's test command.
-    pub(crate) tests: Tests,
+    pub(crate) tests: TestUse,
     /// Its format and files.
-    pub(crate) form: Form,
+    pub(crate) form: StarterFormat,
 }
 
 /// How a definition uses the project's test command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tests {
+pub(crate) enum TestUse {
     /// Work is done only if it passes.
     Decide,
     /// It must first fail, then pass.
@@ -33,11 +33,11 @@ pub(crate) enum Tests {
 
 /// The format of a definition.
 #[derive(Debug)]
-pub(crate) enum Form {
+pub(crate) enum StarterFormat {
     /// A folder in `.agent`.
-    Agent(fn(&Wanted) -> Vec<File>),
+    Agent(fn(&StarterValues) -> Vec<DefinitionFile>),
     /// A piece in `.takt/pieces`, and the texts that it shares with other pieces.
-    Piece(Piece),
+    Piece(PieceStarter),
 }
 
 /// All starters.
@@ -46,56 +46,56 @@ pub(crate) const STARTERS: [Starter; 7] = [
         name: "minimal",
         also: None,
         about: "one task: understand it, do it, report; done only when the project's tests pass",
-        tests: Tests::Decide,
-        form: Form::Agent(minimal::files),
+        tests: TestUse::Decide,
+        form: StarterFormat::Agent(minimal::render_minimal_files),
     },
     Starter {
         name: "minimal-piece",
         also: None,
         about: "one task, as a piece: implement, review by another agent, fix",
-        tests: Tests::Decide,
-        form: Form::Piece(Piece::MINIMAL),
+        tests: TestUse::Decide,
+        form: StarterFormat::Piece(PieceStarter::MINIMAL),
     },
     Starter {
         name: "develop",
         also: Some("plan-implement-review-fix-supervise"),
         about: "one task: plan, implement, parallel reviews, fix, supervise; loops are monitored",
-        tests: Tests::Decide,
-        form: Form::Piece(Piece::DEVELOP),
+        tests: TestUse::Decide,
+        form: StarterFormat::Piece(PieceStarter::DEVELOP),
     },
     Starter {
         name: "plan",
         also: None,
         about: "a wish: questions to you make it a task with acceptance criteria, then as `develop`",
-        tests: Tests::Decide,
-        form: Form::Piece(Piece::PLAN),
+        tests: TestUse::Decide,
+        form: StarterFormat::Piece(PieceStarter::PLAN),
     },
     Starter {
         name: "test-first",
         also: None,
         about: "one task: failing tests, a review of them, then the code that makes them pass",
-        tests: Tests::DecideTwice,
-        form: Form::Piece(Piece::TEST_FIRST),
+        tests: TestUse::DecideTwice,
+        form: StarterFormat::Piece(PieceStarter::TEST_FIRST),
     },
     Starter {
         name: "review-only",
         also: None,
         about: "a change: correctness, tests and security reviewed in parallel; nothing is edited",
-        tests: Tests::Told,
-        form: Form::Piece(Piece::REVIEW_ONLY),
+        tests: TestUse::Told,
+        form: StarterFormat::Piece(PieceStarter::REVIEW_ONLY),
     },
     Starter {
         name: "research",
         also: None,
         about: "a question: split, researched, checked, answered with sources; nothing is edited",
-        tests: Tests::Unused,
-        form: Form::Piece(Piece::RESEARCH),
+        tests: TestUse::Unused,
+        form: StarterFormat::Piece(PieceStarter::RESEARCH),
     },
 ];
 
 /// The values that fill a starter's placeholders.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct StarterValues {
     name: String,
     test: Option<String>,
     checks: Vec<String>,
@@ -103,36 +103,36 @@ pub(crate) struct Wanted {
 
 /// A file of a definition.
 #[derive(Debug)]
-pub(crate) struct File {
+pub(crate) struct DefinitionFile {
     /// The path in the definition's folder, separated by `/`.
     pub(crate) path: String,
     /// The content.
     pub(crate) text: String,
 }
 
-impl File {
-    pub(super) fn new(path: impl Into<String>, text: impl Into<String>) -> File {
-        File { path: path.into(), text: text.into() }
+impl DefinitionFile {
+    pub(super) fn new(path: impl Into<String>, text: impl Into<String>) -> DefinitionFile {
+        DefinitionFile { path: path.into(), text: text.into() }
     }
 }
 
 /// The starter with this name or alternative name.
-pub(crate) fn starter(name: &str) -> Option<&'static Starter> {
+pub(crate) fn find_starter(name: &str) -> Option<&'static Starter> {
     STARTERS.iter().find(|starter| starter.name == name || starter.also == Some(name))
 }
 
 /// The name of a starter similar to this one.
-pub(crate) fn nearest(name: &str) -> Option<&'static str> {
+pub(crate) fn find_nearest_starter(name: &str) -> Option<&'static str> {
     let known = STARTERS.iter().flat_map(|starter| [Some(starter.name), starter.also]).flatten();
     cuegate_flow::diagnostics::find_nearest_name(name, known)
 }
 
-impl Wanted {
+impl StarterValues {
     /// Checks the name and the optional test command.
     ///
     /// # Errors
     /// When the name is not valid for an agent, or the command is empty.
-    pub(crate) fn new(name: &str, test: Option<&str>) -> Result<Wanted, Failure> {
+    pub(crate) fn new(name: &str, test: Option<&str>) -> Result<StarterValues, Failure> {
         let good = name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
         if !good {
@@ -147,7 +147,7 @@ impl Wanted {
                 "give a command, or omit `--test` to detect it",
             ));
         }
-        Ok(Wanted {
+        Ok(StarterValues {
             name: name.to_owned(),
             test: test.map(|test| test.trim().to_owned()),
             checks: Vec::new(),
@@ -158,11 +158,11 @@ impl Wanted {
     ///
     /// # Errors
     /// When a command is empty.
-    pub(crate) fn with_checks(self, checks: Vec<String>) -> Result<Wanted, Failure> {
+    pub(crate) fn with_checks(self, checks: Vec<String>) -> Result<StarterValues, Failure> {
         if checks.iter().any(|check| check.trim().is_empty()) {
             return Err(Failure::usage("a check is empty", "give a command, or omit `--check`"));
         }
-        Ok(Wanted { checks, ..self })
+        Ok(StarterValues { checks, ..self })
     }
 
     /// The name of the definition: lower-case letters, digits and hyphens.
@@ -171,8 +171,8 @@ impl Wanted {
     }
 
     /// The same for a definition with another name.
-    pub(super) fn named(&self, name: &str) -> Wanted {
-        Wanted { name: name.to_owned(), test: self.test.clone(), checks: self.checks.clone() }
+    pub(super) fn named(&self, name: &str) -> StarterValues {
+        StarterValues { name: name.to_owned(), test: self.test.clone(), checks: self.checks.clone() }
     }
 
     /// The test command, for `sh -c`.
@@ -188,15 +188,15 @@ impl Wanted {
 
 #[cfg(test)]
 mod tests {
-    use super::{STARTERS, Wanted, starter};
+    use super::{STARTERS, StarterValues, find_starter};
 
     #[test]
     fn names_are_valid_agent_names() {
         for name in ["minimal", "a", "fix-2"] {
-            assert_eq!(Wanted::new(name, None).unwrap().name(), name);
+            assert_eq!(StarterValues::new(name, None).unwrap().name(), name);
         }
         for name in ["", "Minimal", "2fix", "-x", "../x", "a/b", "a\\b", ".", "a b", "é", "a.b"] {
-            let refused = Wanted::new(name, None).unwrap_err();
+            let refused = StarterValues::new(name, None).unwrap_err();
             assert_eq!(refused.code, crate::exit::USAGE);
             assert_eq!(refused.message, format!("`{name}` is not a valid agent name"));
         }
@@ -204,10 +204,17 @@ mod tests {
 
     #[test]
     fn commands_are_trimmed_and_not_empty() {
-        assert_eq!(Wanted::new("a", Some(" make test\n")).unwrap().test(), Some("make test"));
-        assert_eq!(Wanted::new("a", Some("f '{{.State}}' {x}")).unwrap().test(), Some("f '{{.State}}' {x}"));
+        assert_eq!(StarterValues::new("a", Some(" make test\n")).unwrap().test(), Some("make test"));
+        assert_eq!(
+            StarterValues::new("a", Some("f '{{.State}}' {x}")).unwrap().test(),
+            Some("f '{{.State}}' {x}")
+        );
         for command in ["", " \n"] {
-            assert_eq!(Wanted::new("a", Some(command)).unwrap_err().code, crate::exit::USAGE, "{command}");
+            assert_eq!(
+                StarterValues::new("a", Some(command)).unwrap_err().code,
+                crate::exit::USAGE,
+                "{command}"
+            );
         }
     }
 
@@ -215,12 +222,12 @@ mod tests {
     fn every_starter_is_found_and_its_name_is_valid() {
         for known in &STARTERS {
             for asked in [Some(known.name), known.also].into_iter().flatten() {
-                assert_eq!(starter(asked).map(|found| found.name), Some(known.name));
+                assert_eq!(find_starter(asked).map(|found| found.name), Some(known.name));
             }
-            assert!(Wanted::new(known.name, None).is_ok());
+            assert!(StarterValues::new(known.name, None).is_ok());
         }
-        assert!(starter("nobody").is_none());
-        assert_eq!(super::nearest("develp"), Some("develop"));
-        assert_eq!(super::nearest("nobody"), None);
+        assert!(find_starter("nobody").is_none());
+        assert_eq!(super::find_nearest_starter("develp"), Some("develop"));
+        assert_eq!(super::find_nearest_starter("nobody"), None);
     }
 }

@@ -6,7 +6,7 @@ use cuegate_runner::Trace;
 use cuegate_view::{RunState, RunView, Span, SpanKind, SpanState, Spans};
 use serde_json::{Value, json};
 
-use super::settings::Settings;
+use super::settings::OtelSettings;
 
 /// The version of the semantic conventions whose names are used. Those for GenAI are still in development.
 pub(super) const SCHEMA: &str = "https://opentelemetry.io/schemas/1.41.0";
@@ -26,7 +26,7 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    pub(super) fn new(settings: &Settings, run: &RunId, trace: Trace) -> Encoder {
+    pub(super) fn new(settings: &OtelSettings, run: &RunId, trace: Trace) -> Encoder {
         let parent = settings.parent.as_deref().and_then(|text| {
             let mut parts = text.split('-').skip(1);
             Some((parts.next()?.to_owned(), parts.next()?.to_owned()))
@@ -37,21 +37,26 @@ impl Encoder {
     /// The whole run.
     pub(super) fn run(&self, view: &RunView) -> Value {
         let mut attributes = vec![
-            text("gen_ai.operation.name", "invoke_workflow"),
-            text("gen_ai.workflow.name", &view.flow),
-            text("cuegate.run.id", &self.run),
-            text("cuegate.run.state", view.state.as_str()),
-            number("cuegate.run.iterations", u64::from(view.iterations)),
-            number("cuegate.run.calls", view.asks.total()),
-            number("gen_ai.usage.input_tokens", view.usage.input_tokens),
-            number("gen_ai.usage.output_tokens", view.usage.output_tokens),
+            encode_text_attribute("gen_ai.operation.name", "invoke_workflow"),
+            encode_text_attribute("gen_ai.workflow.name", &view.flow),
+            encode_text_attribute("cuegate.run.id", &self.run),
+            encode_text_attribute("cuegate.run.state", view.state.as_str()),
+            encode_integer_attribute("cuegate.run.iterations", u64::from(view.iterations)),
+            encode_integer_attribute("cuegate.run.calls", view.asks.total()),
+            encode_integer_attribute("gen_ai.usage.input_tokens", view.usage.input_tokens),
+            encode_integer_attribute("gen_ai.usage.output_tokens", view.usage.output_tokens),
         ];
-        attributes.extend(view.ledger.asks_max.map(|most| number("cuegate.run.calls_max", most)));
-        attributes.extend(view.usage.cost_usd.map(|usd| amount("cuegate.cost_usd", usd)));
+        attributes
+            .extend(view.ledger.asks_max.map(|most| encode_integer_attribute("cuegate.run.calls_max", most)));
+        attributes.extend(view.usage.cost_usd.map(|usd| encode_float_attribute("cuegate.cost_usd", usd)));
         attributes.extend(
-            view.ledger.budget.usd_micro.map(|micro| amount("cuegate.budget_usd", micro as f64 / 1e6)),
+            view.ledger
+                .budget
+                .usd_micro
+                .map(|micro| encode_float_attribute("cuegate.budget_usd", micro as f64 / 1e6)),
         );
-        attributes.extend(view.model.as_ref().map(|model| text("gen_ai.request.model", model)));
+        attributes
+            .extend(view.model.as_ref().map(|model| encode_text_attribute("gen_ai.request.model", model)));
         let state = match view.state {
             RunState::Ended(EndState::Completed) => SpanState::Ok,
             _ => SpanState::Failed,
@@ -63,11 +68,11 @@ impl Encoder {
             "spanId": self.trace.span("run"),
             "name": format!("invoke_workflow {}", view.flow),
             "kind": INTERNAL,
-            "startTimeUnixNano": nanos(view.started_ms.unwrap_or_default()),
-            "endTimeUnixNano": nanos(view.ended_ms.unwrap_or_default()),
+            "startTimeUnixNano": encode_nanoseconds(view.started_ms.unwrap_or_default()),
+            "endTimeUnixNano": encode_nanoseconds(view.ended_ms.unwrap_or_default()),
             "attributes": attributes,
             "links": links,
-            "status": status(state, view.reason.as_deref()),
+            "status": encode_span_status(state, view.reason.as_deref()),
         })
     }
 
@@ -75,59 +80,68 @@ impl Encoder {
     pub(super) fn span(&self, spans: &Spans, span: &Span) -> Value {
         let parent =
             span.parent.map_or_else(|| self.trace.span("run"), |parent| self.id(&spans.all()[parent]));
-        let mut attributes = vec![text("cuegate.run.id", &self.run)];
+        let mut attributes = vec![encode_text_attribute("cuegate.run.id", &self.run)];
         let mut kind = INTERNAL;
         let name = match span.kind {
             SpanKind::Visit => {
-                attributes.push(text("cuegate.step", &span.name));
-                attributes.push(number("cuegate.visit", u64::from(span.visit)));
-                attributes.push(number("cuegate.attempt", u64::from(span.attempt)));
-                attributes.extend(span.target.as_ref().map(|target| text("cuegate.target", target)));
+                attributes.push(encode_text_attribute("cuegate.step", &span.name));
+                attributes.push(encode_integer_attribute("cuegate.visit", u64::from(span.visit)));
+                attributes.push(encode_integer_attribute("cuegate.attempt", u64::from(span.attempt)));
+                attributes.extend(
+                    span.target.as_ref().map(|target| encode_text_attribute("cuegate.target", target)),
+                );
                 format!("step {}", span.name)
             }
             SpanKind::Ask => {
                 kind = CLIENT;
-                attributes.push(text("gen_ai.operation.name", "invoke_agent"));
-                attributes.push(text("gen_ai.agent.name", &span.name));
-                attributes.push(text("cuegate.ask.kind", &span.detail));
+                attributes.push(encode_text_attribute("gen_ai.operation.name", "invoke_agent"));
+                attributes.push(encode_text_attribute("gen_ai.agent.name", &span.name));
+                attributes.push(encode_text_attribute("cuegate.ask.kind", &span.detail));
+                attributes.extend(span.provider.as_deref().map(|name| {
+                    encode_text_attribute("gen_ai.provider.name", convention_name_of_provider(name))
+                }));
                 attributes.extend(
-                    span.provider.as_deref().map(|name| text("gen_ai.provider.name", provider(name))),
+                    span.model.as_deref().map(|model| encode_text_attribute("gen_ai.response.model", model)),
                 );
-                attributes.extend(span.model.as_deref().map(|model| text("gen_ai.response.model", model)));
                 let usage = span.usage;
                 if usage.input_tokens + usage.output_tokens > 0 {
-                    attributes.push(number("gen_ai.usage.input_tokens", usage.input_tokens));
-                    attributes.push(number("gen_ai.usage.output_tokens", usage.output_tokens));
                     attributes
-                        .push(number("gen_ai.usage.cache_read.input_tokens", usage.cached_input_tokens));
+                        .push(encode_integer_attribute("gen_ai.usage.input_tokens", usage.input_tokens));
+                    attributes
+                        .push(encode_integer_attribute("gen_ai.usage.output_tokens", usage.output_tokens));
+                    attributes.push(encode_integer_attribute(
+                        "gen_ai.usage.cache_read.input_tokens",
+                        usage.cached_input_tokens,
+                    ));
                 }
                 format!("invoke_agent {}", span.name)
             }
             SpanKind::Tool => {
-                attributes.push(text("gen_ai.operation.name", "execute_tool"));
-                attributes.push(text("gen_ai.tool.name", &span.name));
+                attributes.push(encode_text_attribute("gen_ai.operation.name", "execute_tool"));
+                attributes.push(encode_text_attribute("gen_ai.tool.name", &span.name));
                 if self.content {
-                    attributes.push(text("cuegate.tool.target", &span.detail));
+                    attributes.push(encode_text_attribute("cuegate.tool.target", &span.detail));
                 }
                 format!("execute_tool {}", span.name)
             }
             SpanKind::Validator => {
-                attributes.push(text("cuegate.validator", &span.name));
+                attributes.push(encode_text_attribute("cuegate.validator", &span.name));
                 format!("validator {}", span.name)
             }
             SpanKind::Effect => {
-                attributes.push(text("cuegate.effect", &span.detail));
+                attributes.push(encode_text_attribute("cuegate.effect", &span.detail));
                 format!("effect {}", span.name)
             }
             SpanKind::Poll => format!("poll {}", span.name),
             SpanKind::Wait => format!("wait {}", span.name),
         };
         if span.kind != SpanKind::Visit {
-            attributes.extend(span.usage.cost_usd.map(|usd| amount("cuegate.cost_usd", usd)));
+            attributes.extend(span.usage.cost_usd.map(|usd| encode_float_attribute("cuegate.cost_usd", usd)));
         }
-        attributes.extend(span.outcome.as_deref().map(|outcome| text("cuegate.outcome", outcome)));
+        attributes
+            .extend(span.outcome.as_deref().map(|outcome| encode_text_attribute("cuegate.outcome", outcome)));
         if span.state == SpanState::Failed {
-            attributes.push(text("error.type", error_type(span)));
+            attributes.push(encode_text_attribute("error.type", error_type(span)));
         }
         json!({
             "traceId": self.trace.id(),
@@ -135,10 +149,10 @@ impl Encoder {
             "parentSpanId": parent,
             "name": name,
             "kind": kind,
-            "startTimeUnixNano": nanos(span.from_ms),
-            "endTimeUnixNano": nanos(span.to_ms.unwrap_or(span.from_ms)),
+            "startTimeUnixNano": encode_nanoseconds(span.from_ms),
+            "endTimeUnixNano": encode_nanoseconds(span.to_ms.unwrap_or(span.from_ms)),
             "attributes": attributes,
-            "status": status(span.state, span.outcome.as_deref()),
+            "status": encode_span_status(span.state, span.outcome.as_deref()),
         })
     }
 
@@ -152,7 +166,7 @@ impl Encoder {
 }
 
 /// The name of a provider in the conventions.
-fn provider(name: &str) -> &str {
+fn convention_name_of_provider(name: &str) -> &str {
     match name {
         "claude" => "anthropic",
         "codex" | "openai" => "openai",
@@ -170,7 +184,7 @@ fn error_type(span: &Span) -> &str {
     }
 }
 
-fn status(state: SpanState, why: Option<&str>) -> Value {
+fn encode_span_status(state: SpanState, why: Option<&str>) -> Value {
     match state {
         SpanState::Failed => json!({ "code": 2, "message": why.unwrap_or_default() }),
         SpanState::Ok => json!({ "code": 1 }),
@@ -179,19 +193,19 @@ fn status(state: SpanState, why: Option<&str>) -> Value {
 }
 
 /// OTLP has 64-bit numbers as text.
-pub(super) fn nanos(ms: i64) -> String {
+pub(super) fn encode_nanoseconds(ms: i64) -> String {
     (i128::from(ms) * 1_000_000).to_string()
 }
 
-pub(super) fn text(key: &str, value: &str) -> Value {
+pub(super) fn encode_text_attribute(key: &str, value: &str) -> Value {
     json!({ "key": key, "value": { "stringValue": value } })
 }
 
-fn number(key: &str, value: u64) -> Value {
+fn encode_integer_attribute(key: &str, value: u64) -> Value {
     json!({ "key": key, "value": { "intValue": value.to_string() } })
 }
 
-fn amount(key: &str, value: f64) -> Value {
+fn encode_float_attribute(key: &str, value: f64) -> Value {
     // Without the noise of binary fractions.
     let value = (value * 1e9).round() / 1e9;
     json!({ "key": key, "value": { "doubleValue": value } })

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cuegate_view::{Span, SpanKind, SpanState};
 use serde_json::{Value, json};
 
-use super::encode::{nanos, text};
+use super::encode::{encode_nanoseconds, encode_text_attribute};
 
 /// The upper bounds that the conventions prescribe for tokens.
 const TOKENS: [f64; 14] = [
@@ -132,8 +132,9 @@ impl Metrics {
     }
 
     fn point(&self, of: &[(&'static str, String)], at_ms: i64) -> Value {
-        let attributes: Vec<Value> = of.iter().map(|(key, value)| text(key, value)).collect();
-        json!({ "attributes": attributes, "startTimeUnixNano": nanos(self.since_ms), "timeUnixNano": nanos(at_ms) })
+        let attributes: Vec<Value> =
+            of.iter().map(|(key, value)| encode_text_attribute(key, value)).collect();
+        json!({ "attributes": attributes, "startTimeUnixNano": encode_nanoseconds(self.since_ms), "timeUnixNano": encode_nanoseconds(at_ms) })
     }
 }
 

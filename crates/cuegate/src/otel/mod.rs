@@ -18,7 +18,7 @@ use cuegate_view::{RunFold, SpanState, Spans, StampedRecord};
 
 use self::{encode::Encoder, metrics::Metrics, sender::Sender};
 pub use settings::OtelConfig;
-use settings::Settings;
+use settings::OtelSettings;
 
 /// Sends the telemetry of one run.
 pub(crate) struct Telemetry {
@@ -39,7 +39,7 @@ impl Telemetry {
         trace: &Trace,
         before: &[Entry],
     ) -> Option<Telemetry> {
-        let settings = Settings::read(config, |name| std::env::var(name).ok())?;
+        let settings = OtelSettings::read(config, |name| std::env::var(name).ok())?;
         let mut telemetry = Telemetry {
             encoder: Encoder::new(&settings, run, trace.clone()),
             sender: Sender::start(settings),

@@ -8,8 +8,8 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    encode::{SCHEMA, text},
-    settings::Settings,
+    encode::{SCHEMA, encode_text_attribute},
+    settings::OtelSettings,
 };
 
 /// The most things that wait to be sent; more are lost.
@@ -25,34 +25,34 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The time limit of what is sent at the end.
 const AT_END: Duration = Duration::from_secs(3);
 
-enum Message {
+enum TelemetryMessage {
     Span(Value),
     Metrics(Value),
 }
 
 /// Sends spans and numbers from a thread of its own.
 pub(super) struct Sender {
-    messages: SyncSender<Message>,
+    messages: SyncSender<TelemetryMessage>,
     /// Tells what went wrong when everything is sent.
     ended: Receiver<Option<String>>,
     lost: u64,
 }
 
 impl Sender {
-    pub(super) fn start(settings: Settings) -> Sender {
+    pub(super) fn start(settings: OtelSettings) -> Sender {
         let (messages, waiting) = sync_channel(WAITING_MAX);
         let (end, ended) = sync_channel(1);
-        std::thread::spawn(move || end.send(Sending::new(settings).run(&waiting)));
+        std::thread::spawn(move || end.send(SenderThread::new(settings).run(&waiting)));
         Sender { messages, ended, lost: 0 }
     }
 
     pub(super) fn span(&mut self, span: Value) {
-        self.lost += u64::from(self.messages.try_send(Message::Span(span)).is_err());
+        self.lost += u64::from(self.messages.try_send(TelemetryMessage::Span(span)).is_err());
     }
 
     pub(super) fn metrics(&mut self, metrics: Value) {
         // Later numbers include these.
-        let _ = self.messages.try_send(Message::Metrics(metrics));
+        let _ = self.messages.try_send(TelemetryMessage::Metrics(metrics));
     }
 
     /// Waits until everything is sent or failed, or the time is over. Returns what went wrong.
@@ -69,25 +69,25 @@ impl Sender {
     }
 }
 
-struct Sending {
-    settings: Settings,
+struct SenderThread {
+    settings: OtelSettings,
     spans: Vec<Value>,
     metrics: Option<Value>,
     problem: Option<String>,
 }
 
-impl Sending {
-    fn new(settings: Settings) -> Sending {
-        Sending { problem: settings.problem.clone(), settings, spans: Vec::new(), metrics: None }
+impl SenderThread {
+    fn new(settings: OtelSettings) -> SenderThread {
+        SenderThread { problem: settings.problem.clone(), settings, spans: Vec::new(), metrics: None }
     }
 
-    fn run(mut self, waiting: &Receiver<Message>) -> Option<String> {
+    fn run(mut self, waiting: &Receiver<TelemetryMessage>) -> Option<String> {
         let mut next = Instant::now() + SPANS_EVERY;
         let mut numbers = Instant::now() + METRICS_EVERY;
         loop {
             match waiting.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok(Message::Span(span)) => self.spans.push(span),
-                Ok(Message::Metrics(metrics)) => self.metrics = Some(metrics),
+                Ok(TelemetryMessage::Span(span)) => self.spans.push(span),
+                Ok(TelemetryMessage::Metrics(metrics)) => self.metrics = Some(metrics),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     self.send_spans();
@@ -128,7 +128,7 @@ impl Sending {
     }
 
     fn resource(&self) -> Value {
-        json!({ "attributes": self.settings.resource.iter().map(|(key, value)| text(key, value)).collect::<Vec<_>>() })
+        json!({ "attributes": self.settings.resource.iter().map(|(key, value)| encode_text_attribute(key, value)).collect::<Vec<_>>() })
     }
 
     fn scope(&self, what: &str, content: Value) -> Value {

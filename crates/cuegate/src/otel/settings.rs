@@ -18,7 +18,7 @@ pub struct OtelConfig {
 
 /// What is sent, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub(crate) struct OtelSettings {
     /// The address for spans.
     pub(super) traces: Option<String>,
     /// The address for metrics.
@@ -33,10 +33,13 @@ pub(crate) struct Settings {
     pub(super) problem: Option<String>,
 }
 
-impl Settings {
+impl OtelSettings {
     /// The settings of the file and the variables; variables come first. `None` if nothing is configured, or it is turned
     /// off.
-    pub(crate) fn read(config: &OtelConfig, variable: impl Fn(&str) -> Option<String>) -> Option<Settings> {
+    pub(crate) fn read(
+        config: &OtelConfig,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Option<OtelSettings> {
         let set = |name: &str| {
             variable(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
         };
@@ -78,15 +81,15 @@ impl Settings {
                 },
             }
         }
-        headers.extend(pairs(&set("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default()));
-        let mut resource = pairs(&set("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default());
+        headers.extend(parse_encoded_pairs(&set("OTEL_EXPORTER_OTLP_HEADERS").unwrap_or_default()));
+        let mut resource = parse_encoded_pairs(&set("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default());
         resource.retain(|(name, _)| name != "service.name" || set("OTEL_SERVICE_NAME").is_none());
         let service = set("OTEL_SERVICE_NAME").unwrap_or_else(|| "cuegate".to_owned());
         if !resource.iter().any(|(name, _)| name == "service.name") {
             resource.push(("service.name".to_owned(), service));
         }
         resource.push(("service.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()));
-        Some(Settings {
+        Some(OtelSettings {
             traces,
             metrics,
             headers,
@@ -99,15 +102,15 @@ impl Settings {
 }
 
 /// `a=b,c=d`, whose values are percent-encoded.
-fn pairs(text: &str) -> Vec<(String, String)> {
+fn parse_encoded_pairs(text: &str) -> Vec<(String, String)> {
     let pair = |pair: &str| {
         let (name, value) = pair.split_once('=')?;
-        Some((name.trim().to_owned(), decoded(value.trim())))
+        Some((name.trim().to_owned(), decode_percent(value.trim())))
     };
     text.split(',').filter_map(pair).collect()
 }
 
-fn decoded(text: &str) -> String {
+fn decode_percent(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let [first, after @ ..] = rest {
@@ -130,8 +133,8 @@ fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(config: &OtelConfig, variables: &[(&str, &str)]) -> Option<Settings> {
-        Settings::read(config, |name| {
+    fn read(config: &OtelConfig, variables: &[(&str, &str)]) -> Option<OtelSettings> {
+        OtelSettings::read(config, |name| {
             variables.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned())
         })
     }

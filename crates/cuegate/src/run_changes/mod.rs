@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 mod gate_files;
 
-use crate::{Failure, start_run::reload};
+use crate::{Failure, start_run::reload_flow};
 use gate_files::{find_gate_files, gate_commands};
 
 /// Opens the tree store of the project; any worktree of the repository can read it.
@@ -148,7 +148,7 @@ pub(crate) fn compare_files(
     view.difference = Some(stat.into_iter().map(count).collect());
     let agents: BTreeSet<String> = view.agent_changes().into_iter().map(str::to_owned).collect();
     if !agents.is_empty()
-        && let Ok(flow) = reload(journal, &run)
+        && let Ok(flow) = reload_flow(journal, &run)
     {
         let (from, to) = (&changes.from.tree, &changes.to.tree);
         let content = |path: &str| {

@@ -137,7 +137,7 @@ fn check(flow: &Flow, seed: u64, ends: &mut BTreeMap<String, usize>) {
 #[test]
 fn the_example_ends_the_same_after_a_kill_at_any_record() {
     let files = DiskFiles::new(&example().join("agent")).unwrap();
-    let definition = definition::load(&files, "", None, &[], &Default::default());
+    let definition = definition::compile_definition(&files, "", None, &[], &Default::default());
     let flow = definition.flow.unwrap();
     let mut ends = BTreeMap::new();
     for seed in 0..300 {
@@ -267,7 +267,8 @@ fn random_registries_end_the_same_after_a_kill_at_any_record() {
     let mut ends = BTreeMap::new();
     let mut sound = 0;
     for seed in 0..600 {
-        let definition = definition::load(&random_registry(seed), "", None, &[], &Default::default());
+        let definition =
+            definition::compile_definition(&random_registry(seed), "", None, &[], &Default::default());
         let Some(flow) = definition.flow else {
             // Wired at random, some have traps; nothing else may be wrong with them.
             let codes: Vec<&str> = definition

@@ -12,15 +12,15 @@ use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Error, Journal, RunId, sqlite::Durability};
 use cuegate_runner::{InboxMessage, RunWriter, is_over, now_ms};
 
-use super::{Place, prompt_user, resume, resume::go_on, texts, view_of};
+use super::{ProjectPlace, prompt_user, resume, resume::go_on, texts_of_journal, view_of};
 use crate::{
     Failure,
     cli::{
-        args::{Answer, Cancel},
+        args::{AnswerArgs, CancelArgs},
         print,
     },
     exit, project, start_run,
-    start_run::{Again, Host, Program},
+    start_run::{Host, Program, ResumeRequest},
     text_file::{read_text, read_text_from},
 };
 
@@ -35,7 +35,7 @@ fn no_answer() -> Failure {
 }
 
 /// The run of an answer, and its text unless a person still has to write it.
-fn run_and_text(place: &Place, args: &Answer) -> Result<(String, Option<String>), Failure> {
+fn run_and_text(place: &ProjectPlace, args: &AnswerArgs) -> Result<(String, Option<String>), Failure> {
     let last = || "last".to_owned();
     if let Some(path) = &args.input {
         let read = match path.as_str() {
@@ -52,7 +52,7 @@ fn run_and_text(place: &Place, args: &Answer) -> Result<(String, Option<String>)
         // A single text is the answer, unless it is the whole id of a run.
         (Some(text), None) => {
             let journal = project::open_existing(&place.home, Durability::Synced)?;
-            match project::find(&*journal, text) {
+            match project::find_run_id(&*journal, text) {
                 // Many short answers are the beginning of an id.
                 Ok(id) if text == "last" || id.as_str() == text => Ok((text.clone(), None)),
                 _ => Ok((last(), Some(text.clone()))),
@@ -70,18 +70,18 @@ fn written_answer(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> 
     if !print::is_interactive() {
         return Err(no_answer());
     }
-    let question = prompt_user::question(journal, id)?.unwrap_or_default();
+    let question = prompt_user::question_of_run(journal, id)?.unwrap_or_default();
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok());
     match editor.filter(|editor| !editor.trim().is_empty()) {
-        Some(editor) => edited(&editor, id, &question),
-        None => prompt_user::ask(&question)?.ok_or_else(no_answer),
+        Some(editor) => edit_answer(&editor, id, &question),
+        None => prompt_user::prompt_for_answer(&question)?.ok_or_else(no_answer),
     }
 }
 
 /// What is below this line in the editor is not part of the answer.
 const CUT: &str = "# ------------------------ >8 ------------------------";
 
-fn edited(editor: &str, id: &RunId, question: &str) -> Result<String, Failure> {
+fn edit_answer(editor: &str, id: &RunId, question: &str) -> Result<String, Failure> {
     let made = tempfile::Builder::new().prefix("cuegate-answer-").suffix(".md").tempfile();
     let file =
         made.map_err(|error| Failure::environment(format!("failed to create a temporary file: {error}")))?;
@@ -105,10 +105,10 @@ fn edited(editor: &str, id: &RunId, question: &str) -> Result<String, Failure> {
     Ok(text.split(CUT).next().unwrap_or_default().trim().to_owned())
 }
 
-pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
+pub(super) fn answer_run(place: &ProjectPlace, args: AnswerArgs) -> Result<u8, Failure> {
     let (run, text) = run_and_text(place, &args)?;
-    let (journal, id) = open(place, &run)?;
-    let is_open = matches!(&state(&*journal, &id)?.state,
+    let (journal, id) = open_run(place, &run)?;
+    let is_open = matches!(&read_run(&*journal, &id)?.state,
         State::Suspended(waiting) if waiting.kind == WaitKind::Person);
     let text = match text {
         Some(text) => text,
@@ -118,7 +118,7 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
     if is_open && text.trim().is_empty() {
         return Err(Failure::usage("the answer is empty", "give the text that the run continues with"));
     }
-    match &state(&*journal, &id)?.state {
+    match &read_run(&*journal, &id)?.state {
         State::Suspended(waiting) if waiting.kind == WaitKind::Person => {}
         State::Ended { state, reason, .. } => {
             let hint = match state {
@@ -153,39 +153,41 @@ pub(super) fn answer(place: &Place, args: Answer) -> Result<u8, Failure> {
     journal.post(&id, now_ms(), &serde_json::to_vec(&letter).unwrap_or_default())?;
     if args.no_continue {
         match args.json {
-            true => print::json(&view_of(&*journal, &id)?.0.to_json(&texts(&*journal))),
-            false => print::line(&format!(
+            true => print::print_json(&view_of(&*journal, &id)?.0.to_json(&texts_of_journal(&*journal))),
+            false => print::print_line(&format!(
                 "run {id}: the answer is recorded; `cuegate resume {id}` continues the run"
             )),
         }
         return Ok(exit::DONE);
     }
-    let config = resume::settings(place, &*journal, &id, false)?.config;
+    let config = resume::settings_of_run(place, &*journal, &id, false)?.config;
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
-    let ready = start_run::resume(&host, &id, &Again::default()).inspect_err(|_| {
-        print::line(&format!("run {id}: the answer is recorded; `cuegate resume {id}` continues the run"));
+    let ready = start_run::prepare_resumed_run(&host, &id, &ResumeRequest::default()).inspect_err(|_| {
+        print::print_line(&format!(
+            "run {id}: the answer is recorded; `cuegate resume {id}` continues the run"
+        ));
     })?;
     go_on(place, &host, &id, ready, args.json)
 }
 
-pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
-    let (journal, id) = open(place, &args.run)?;
-    let run = state(&*journal, &id)?;
+pub(super) fn cancel_run(place: &ProjectPlace, args: &CancelArgs) -> Result<u8, Failure> {
+    let (journal, id) = open_run(place, &args.run)?;
+    let run = read_run(&*journal, &id)?;
     if is_over(&run.state) {
-        print::line(&format!("run {id} has already ended, so there is nothing to cancel"));
+        print::print_line(&format!("run {id} has already ended, so there is nothing to cancel"));
         return Ok(exit::DONE);
     }
     // Cancelling needs no flow, so a definition that this version rejects does not matter.
-    let flow = start_run::reload(&*journal, &run).unwrap_or_else(|_| start_run::no_flow());
+    let flow = start_run::reload_flow(&*journal, &run).unwrap_or_else(|_| start_run::no_flow());
     match RunWriter::reopen(journal.clone(), &id, flow) {
         Ok(book) => {
             // The run ends whether its tree can be inspected or not.
-            let seen = start_run::seen(&place.home, book.run()).unwrap_or_else(|failure| {
-                print::line(&format!("note: the changes since the last record are unknown: {failure}"));
+            let seen = start_run::tree_change_of_run(&place.home, book.run()).unwrap_or_else(|failure| {
+                print::print_line(&format!("note: the changes since the last record are unknown: {failure}"));
                 None
             });
-            let config = resume::settings(place, &*journal, &id, false)?.config;
+            let config = resume::settings_of_run(place, &*journal, &id, false)?.config;
             let host = Host {
                 home: place.home.clone(),
                 journal: journal.clone(),
@@ -194,16 +196,16 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
             };
             let before = cuegate_runner::read_records(&*journal, &id)?;
             // Takes the labels of its issue back.
-            super::drive(start_run::for_effects(&host, book, before, Completion::Cancelled { seen })?)?;
+            super::drive_run(start_run::for_effects(&host, book, before, Completion::Cancelled { seen })?)?;
         }
         Err(cuegate_runner::Error::Journal(Error::Held { lease })) => {
             let letter = serde_json::to_vec(&InboxMessage::Cancel).unwrap_or_default();
             journal.post(&id, now_ms(), &letter)?;
             let since = Instant::now();
-            while !is_over(&state(&*journal, &id)?.state) {
+            while !is_over(&read_run(&*journal, &id)?.state) {
                 // The owner may have released the run before it read the letter.
                 if journal.holder(&id)?.is_none() {
-                    return cancel(place, args);
+                    return cancel_run(place, args);
                 }
                 if since.elapsed() > PATIENCE {
                     return Err(Failure::environment(format!(
@@ -216,13 +218,13 @@ pub(super) fn cancel(place: &Place, args: &Cancel) -> Result<u8, Failure> {
         }
         Err(error) => return Err(error.into()),
     }
-    if let State::Ended { state, reason, .. } = state(&*journal, &id)?.state
+    if let State::Ended { state, reason, .. } = read_run(&*journal, &id)?.state
         && state != EndState::Cancelled
     {
-        print::line(&format!("run {id} ended before it was cancelled: {reason}"));
+        print::print_line(&format!("run {id} ended before it was cancelled: {reason}"));
         return Ok(exit::DONE);
     }
-    print::line(&format!("run {id} is cancelled; `cuegate diff {id}` shows what it changed"));
+    print::print_line(&format!("run {id} is cancelled; `cuegate diff {id}` shows what it changed"));
     Ok(exit::DONE)
 }
 
@@ -236,29 +238,29 @@ fn already_answered(journal: &dyn Journal, id: &RunId, text: &str) -> Result<boo
     Ok(answers.next().is_some_and(|taken| *taken == BlobRef::for_bytes(text.as_bytes())))
 }
 
-fn open(place: &Place, typed: &str) -> Result<(Arc<dyn Journal>, RunId), Failure> {
+fn open_run(place: &ProjectPlace, typed: &str) -> Result<(Arc<dyn Journal>, RunId), Failure> {
     let journal = project::open_existing(&place.home, Durability::Synced)?;
-    let id = project::find(&*journal, typed)?;
+    let id = project::find_run_id(&*journal, typed)?;
     Ok((journal, id))
 }
 
-fn state(journal: &dyn Journal, id: &RunId) -> Result<Run, Failure> {
+fn read_run(journal: &dyn Journal, id: &RunId) -> Result<Run, Failure> {
     let entries = cuegate_runner::read_records(journal, id)?;
     Ok(Run::fold(entries.iter().map(|entry| entry.events.as_slice())))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::edited;
+    use super::edit_answer;
 
     #[test]
     fn an_editor_gets_the_question_and_its_text_is_the_answer() {
         let id = "abcdefgh".parse().unwrap();
         let typed =
             r##"sh -c 'grep -q "# Which colour?" "$1" && sed -i "1s/.*/# Blue\n\nas the door/" "$1"' x"##;
-        assert_eq!(edited(typed, &id, "Which colour?\nOf the door.").unwrap(), "# Blue\n\nas the door");
-        assert_eq!(edited("true", &id, "Which?").unwrap(), "", "nothing was written");
-        let failed = edited("false", &id, "Which?").unwrap_err();
+        assert_eq!(edit_answer(typed, &id, "Which colour?\nOf the door.").unwrap(), "# Blue\n\nas the door");
+        assert_eq!(edit_answer("true", &id, "Which?").unwrap(), "", "nothing was written");
+        let failed = edit_answer("false", &id, "Which?").unwrap_err();
         assert!(failed.message.contains("the editor `false` failed"), "{}", failed.message);
     }
 }

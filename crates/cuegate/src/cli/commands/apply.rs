@@ -5,18 +5,18 @@ use cuegate_runner::worktree::MergeResult;
 use cuegate_view::{Liveness, RunState, clean_to_one_line, plural};
 use serde_json::json;
 
-use super::{Place, diff};
+use super::{ProjectPlace, diff};
 use crate::{
     Failure,
-    cli::{args::Apply, print},
+    cli::{args::ApplyArgs, print},
     exit, project,
     run_changes::open_main,
     tree_lock::TreeLock,
 };
 
-pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
+pub(super) fn apply_changes(place: &ProjectPlace, args: &ApplyArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find(&*journal, &args.run)?;
+    let id = project::find_run_id(&*journal, &args.run)?;
     let (view, records) = super::view_of(&*journal, &id)?;
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     if !run.started().place.owned {
@@ -59,15 +59,16 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
     let files: Vec<String> = changed.into_iter().map(|change| change.path).collect();
     let applied = conflicts.is_empty() && !args.dry_run;
     if args.json {
-        print::json(&json!({"schema": "cuegate/apply/v1", "run": id.as_str(), "applied": applied,
+        print::print_json(&json!({"schema": "cuegate/apply/v1", "run": id.as_str(), "applied": applied,
             "files": files, "conflicts": conflicts}));
     } else {
-        files.iter().for_each(|file| print::data(&clean_to_one_line(file)));
+        files.iter().for_each(|file| print::print_data(&clean_to_one_line(file)));
     }
     if !conflicts.is_empty() {
         let whole = if run.started().place.follows.is_some() { " --whole" } else { "" };
         let root = place.home.root();
-        let at = if place.here == root { String::new() } else { format!(" -C {}", diff::quoted(root)) };
+        let at =
+            if place.here == root { String::new() } else { format!(" -C {}", diff::quote_shell_path(root)) };
         let names: Vec<String> =
             conflicts.iter().map(|path| format!("`{}`", clean_to_one_line(path))).collect();
         return Err(Failure {
@@ -92,8 +93,8 @@ pub(super) fn apply(place: &Place, args: &Apply) -> Result<u8, Failure> {
         None => what,
     };
     if !matches!(view.state, RunState::Ended(EndState::Completed)) {
-        print::line(&format!("note: run {id} did not complete ({})", view.standing()));
+        print::print_line(&format!("note: run {id} did not complete ({})", view.standing()));
     }
-    print::line(&what);
+    print::print_line(&what);
     Ok(exit::DONE)
 }

@@ -7,10 +7,10 @@ use cuegate_view::plural;
 use super::prompt_user;
 use crate::{
     Failure,
-    cli::{args::Run, print},
-    config::{Config, Count, Usd},
+    cli::{args::RunArgs, print},
+    config::{Config, PositiveCount, Usd},
     exit, providers,
-    start_run::Wishes,
+    start_run::RunRequest,
     typical_cost::{KnownCosts, describe_calls},
 };
 
@@ -33,9 +33,9 @@ pub(super) struct UsualCost<'f> {
 ///
 /// # Errors
 /// Without an interactive terminal, if nothing limits the run: nobody would notice what it spends.
-pub(super) fn wanted(
-    args: &Run,
-    wishes: &Wishes,
+pub(super) fn prompt_for_budget(
+    args: &RunArgs,
+    wishes: &RunRequest,
     most: &Certificate,
     in_money: bool,
     usual: &UsualCost<'_>,
@@ -43,7 +43,7 @@ pub(super) fn wanted(
 ) -> Result<Option<Budget>, Failure> {
     let bounded = most.usd_micro.is_some() || most.tokens.is_some();
     let settled = args.unlimited || config.budget.unlimited;
-    if bounded || settled || !providers::costs(&wishes.provider, config) {
+    if bounded || settled || !providers::may_cost_money(&wishes.provider, config) {
         return Ok(None);
     }
     if !print::is_interactive() {
@@ -62,7 +62,7 @@ pub(super) fn wanted(
         ));
     }
     if let Some(known) = usual.known.filter(|_| in_money) {
-        print::line(&known.describe(usual.flow));
+        print::print_line(&known.describe(usual.flow));
     }
     let calls = usual.calls.map(|calls| format!(", {}", describe_calls(calls))).unwrap_or_default();
     let (what, proposed) = match in_money {
@@ -71,7 +71,7 @@ pub(super) fn wanted(
     };
     let question = format!("at most {}{calls}. {what} [{proposed}]: ", plural(most.asks, "call"));
     loop {
-        let typed = prompt_user::line(&question)?;
+        let typed = prompt_user::read_terminal_line(&question)?;
         let Some(typed) = typed else {
             return Err(Failure {
                 message: "no budget was given".to_owned(),
@@ -80,23 +80,25 @@ pub(super) fn wanted(
             });
         };
         if typed == "none" {
-            print::line("no limit; `--unlimited`, or `unlimited = true` in `[budget]`, skips this question");
+            print::print_line(
+                "no limit; `--unlimited`, or `unlimited = true` in `[budget]`, skips this question",
+            );
             return Ok(None);
         }
         let typed = if typed.is_empty() { proposed.to_string() } else { typed };
-        match limit(&typed, in_money) {
+        match parse_budget(&typed, in_money) {
             Ok(budget) => return Ok(Some(budget)),
-            Err(why) => print::line(&format!("{why}; `none` sets no limit")),
+            Err(why) => print::print_line(&format!("{why}; `none` sets no limit")),
         }
     }
 }
 
 /// Parses a typed budget.
-fn limit(typed: &str, in_money: bool) -> Result<Budget, String> {
+fn parse_budget(typed: &str, in_money: bool) -> Result<Budget, String> {
     Ok(match in_money {
         true => Budget { usd_micro: Some(typed.parse::<Usd>()?.micro), ..Budget::default() },
         false => {
-            let tokens = typed.parse::<Count>().map_err(|why| format!("the token budget {why}"))?;
+            let tokens = typed.parse::<PositiveCount>().map_err(|why| format!("the token budget {why}"))?;
             Budget { tokens: Some(tokens.0), ..Budget::default() }
         }
     })

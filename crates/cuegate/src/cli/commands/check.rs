@@ -12,32 +12,34 @@ use cuegate_formats::Files;
 use cuegate_view::{CheckedDefinition, PlannedEffect, group_findings};
 use serde_json::{Value, json};
 
-use super::{Place, disk, load_as, read_options, watch};
+use super::{ProjectPlace, load_as, open_disk_files, read_options, watch};
 use crate::{
     Failure,
     cli::{
-        args::{Check, Explain, Format, Show},
+        args::{CheckArgs, CheckFormat, ExplainArgs, ShowArgs},
         print, set_values,
     },
-    config::Phases,
-    definition::{Definition, Location, Origin, Sight, Watched, look_each_way, named_definitions},
+    config::PhasesChoice,
+    definition::{
+        CompiledDefinition, FileState, Location, Origin, WatchedFiles, look_each_way, named_definitions,
+    },
     exit, start_run,
 };
 
-pub(super) fn check(place: &Place, args: Check) -> Result<u8, Failure> {
-    let paths = if args.paths.is_empty() { all(place)? } else { args.paths.clone() };
-    let args = &Check { paths, ..args };
+pub(super) fn check_or_watch(place: &ProjectPlace, args: CheckArgs) -> Result<u8, Failure> {
+    let paths = if args.paths.is_empty() { find_project_definitions(place)? } else { args.paths.clone() };
+    let args = &CheckArgs { paths, ..args };
     if args.watch {
-        return watch::watch(place, args);
+        return watch::watch_definitions(place, args);
     }
-    let checked = look(place, args)?;
-    let code = report(&checked, args);
+    let checked = check_definitions(place, args)?;
+    let code = report_findings(&checked, args);
     mem::forget(checked);
     Ok(code)
 }
 
 /// The paths of all definitions of the project.
-fn all(place: &Place) -> Result<Vec<String>, Failure> {
+fn find_project_definitions(place: &ProjectPlace) -> Result<Vec<String>, Failure> {
     let root = place.home.root();
     let own =
         named_definitions(&place.here, root).into_iter().filter(|named| named.origin == Origin::Project);
@@ -50,9 +52,12 @@ fn all(place: &Place) -> Result<Vec<String>, Failure> {
 }
 
 /// Checks all definitions.
-pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
+pub(super) fn check_definitions(
+    place: &ProjectPlace,
+    args: &CheckArgs,
+) -> Result<Vec<DefinitionCheck>, Failure> {
     let mut checked = Vec::new();
-    let names = set_values::names(&args.set)?;
+    let names = set_values::parse_set_names(&args.set)?;
     // `--phases` requires at least one piece. A path that cannot be located might be one.
     let no_piece = |path: &String| place.locate(path).is_ok_and(|at| !read_options::of_piece(&at));
     if args.phases.is_some() && args.paths.iter().all(no_piece) {
@@ -67,10 +72,12 @@ pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
             found
         });
         // An unreadable definition does not stop the check of the others.
-        checked.push(definition.unwrap_or_else(|failure| unreadable(&place.shown(path), failure)));
+        checked.push(
+            definition.unwrap_or_else(|failure| record_unreadable_definition(&place.shown(path), failure)),
+        );
     }
     for found in &checked {
-        set_values::fit(&found.params, &args.set)?;
+        set_values::check_set_values(&found.params, &args.set)?;
     }
     // An unreadable definition may use any of the names.
     let flows: Vec<&Flow> = checked.iter().filter_map(|found| found.flow.as_deref()).collect();
@@ -81,51 +88,54 @@ pub(super) fn look(place: &Place, args: &Check) -> Result<Vec<Found>, Failure> {
 }
 
 /// Prints the findings and returns the exit code.
-pub(super) fn report(checked: &[Found], args: &Check) -> u8 {
+pub(super) fn report_findings(checked: &[DefinitionCheck], args: &CheckArgs) -> u8 {
     let errors = checked.iter().map(|found| found.count(args.strict).0).sum();
     let warnings = checked.iter().map(|found| found.count(args.strict).1).sum();
     match args.format() {
-        Format::Text => {
+        CheckFormat::Text => {
             for found in checked {
                 found.tell(args.strict);
                 for effect in &found.effects {
-                    print::line(&format!("effect: {}", cuegate_view::clean_to_one_line(&effect.line())));
+                    print::print_line(&format!(
+                        "effect: {}",
+                        cuegate_view::clean_to_one_line(&effect.line())
+                    ));
                 }
             }
-            print::line(&format!(
+            print::print_line(&format!(
                 "{}: {errors} error{}, {warnings} warning{}",
                 if errors == 0 { "sound" } else { "not sound" },
                 plural(errors),
                 plural(warnings)
             ));
         }
-        Format::Json => {
+        CheckFormat::Json => {
             let results = checked
                 .iter()
                 .map(|found| cuegate_view::check_json(&found.diagnostics, &found.sources, args.strict))
                 .collect();
-            let mut json = merged(results, errors, warnings);
+            let mut json = merge_results(results, errors, warnings);
             json["effects"] =
                 checked.iter().flat_map(|found| &found.effects).map(PlannedEffect::to_json).collect();
-            print::json(&json);
+            print::print_json(&json);
         }
-        Format::Github => {
+        CheckFormat::Github => {
             for found in checked {
-                print::data(&cuegate_view::render_github_annotations(
+                print::print_data(&cuegate_view::render_github_annotations(
                     &found.diagnostics,
                     &found.sources,
                     args.strict,
                 ));
             }
         }
-        Format::Sarif => {
+        CheckFormat::Sarif => {
             let checked: Vec<CheckedDefinition<'_>> = checked
                 .iter()
                 .map(|found| CheckedDefinition { diagnostics: &found.diagnostics, sources: &found.sources })
                 .collect();
-            print::json(&cuegate_view::build_sarif_log(
+            print::print_json(&cuegate_view::build_sarif_log(
                 &checked,
-                &codes(),
+                &collect_finding_codes(),
                 env!("CARGO_PKG_VERSION"),
                 args.strict,
             ));
@@ -135,35 +145,40 @@ pub(super) fn report(checked: &[Found], args: &Check) -> u8 {
 }
 
 /// Checks one definition, interactive and headless.
-fn each_way(place: &Place, location: &Location, args: &Check, names: &[String]) -> Result<Found, Failure> {
+fn each_way(
+    place: &ProjectPlace,
+    location: &Location,
+    args: &CheckArgs,
+    names: &[String],
+) -> Result<DefinitionCheck, Failure> {
     let phases = args.phases.filter(|_| read_options::of_piece(location));
-    let how = read_options::how(place, "", location, phases)?;
-    let disk = disk(location)?;
-    let watched = args.watch.then(|| Watched::new(&disk));
+    let how = read_options::read_load_options(place, "", location, phases)?;
+    let disk = open_disk_files(location)?;
+    let watched = args.watch.then(|| WatchedFiles::new(&disk));
     let files: &dyn Files = watched.as_ref().map_or(&disk, |watched| watched);
     let mut definition = look_each_way(files, &location.base, location.file.as_deref(), names, &how);
     location.show_in(&mut definition.sources);
-    Ok(Found {
-        effects: effects(&definition),
+    Ok(DefinitionCheck {
+        effects: effects_of_definition(&definition),
         flow: definition.flow,
         params: definition.params,
         diagnostics: definition.diagnostics,
         sources: definition.sources,
         format: definition.settings.format,
         failure: None,
-        looked_for: watched.map(Watched::into_sights).unwrap_or_default(),
+        looked_for: watched.map(WatchedFiles::into_sights).unwrap_or_default(),
     })
 }
 
 /// The effects of runs of a definition.
-pub(super) fn effects(definition: &Definition) -> Vec<PlannedEffect> {
-    let finalize = start_run::finalize_of(definition, &start_run::Wishes::default());
+pub(super) fn effects_of_definition(definition: &CompiledDefinition) -> Vec<PlannedEffect> {
+    let finalize = start_run::finalize_of(definition, &start_run::RunRequest::default());
     let finalize = Some(&finalize).filter(|finalize| **finalize != FinalizePlan::default());
     definition.flow.as_ref().map(|flow| cuegate_view::planned_effects(flow, finalize)).unwrap_or_default()
 }
 
 /// The result of checking one definition.
-pub(super) struct Found {
+pub(super) struct DefinitionCheck {
     /// The flow, if it can run.
     flow: Option<Arc<Flow>>,
     /// Its parameters.
@@ -177,34 +192,34 @@ pub(super) struct Found {
     /// Why the check failed.
     pub(super) failure: Option<Failure>,
     /// In watch mode: the files that were looked up, existing or not, and their state at that time.
-    pub(super) looked_for: BTreeMap<PathBuf, Sight>,
+    pub(super) looked_for: BTreeMap<PathBuf, FileState>,
 }
 
-impl Found {
+impl DefinitionCheck {
     fn count(&self, strict: bool) -> (usize, usize) {
-        count(&self.diagnostics, strict)
+        count_errors_and_warnings(&self.diagnostics, strict)
     }
 
     fn tell(&self, strict: bool) {
         match &self.failure {
-            Some(failure) => print::failure(failure),
+            Some(failure) => print::print_failure(failure),
             None => {
                 if !self.format.is_empty() {
-                    print::line(&cuegate_view::clean_to_one_line(&self.format));
+                    print::print_line(&cuegate_view::clean_to_one_line(&self.format));
                 }
-                tell(&self.diagnostics, &self.sources, strict);
+                print_diagnostics(&self.diagnostics, &self.sources, strict);
             }
         }
     }
 }
 
 /// Reports a path without a definition as a finding.
-fn unreadable(path: &str, failure: Failure) -> Found {
+fn record_unreadable_definition(path: &str, failure: Failure) -> DefinitionCheck {
     let mut sources = Sources::default();
     let span = Span::start_of(sources.add(path, ""));
     let mut finding = Diagnostic::error("unreadable-file", span, failure.message.clone());
     finding.hint.clone_from(&failure.hint);
-    Found {
+    DefinitionCheck {
         effects: Vec::new(),
         flow: None,
         params: Vec::new(),
@@ -217,12 +232,12 @@ fn unreadable(path: &str, failure: Failure) -> Found {
 }
 
 /// Prints all findings.
-pub(super) fn tell(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) {
-    print::findings(diagnostics, sources, strict);
+pub(super) fn print_diagnostics(diagnostics: &[Diagnostic], sources: &Sources, strict: bool) {
+    print::print_findings(diagnostics, sources, strict);
 }
 
 /// The numbers of errors and warnings.
-pub(super) fn count(diagnostics: &[Diagnostic], strict: bool) -> (usize, usize) {
+pub(super) fn count_errors_and_warnings(diagnostics: &[Diagnostic], strict: bool) -> (usize, usize) {
     let groups = group_findings(diagnostics);
     let of = |severity| groups.iter().filter(|group| group.first.severity == severity).count();
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
@@ -234,7 +249,7 @@ pub(super) fn plural(count: usize) -> &'static str {
 }
 
 /// Merges the results of all definitions into one object.
-fn merged(results: Vec<Value>, errors: usize, warnings: usize) -> Value {
+fn merge_results(results: Vec<Value>, errors: usize, warnings: usize) -> Value {
     let diagnostics: Vec<Value> = results
         .into_iter()
         .flat_map(|mut result| match result["diagnostics"].take() {
@@ -247,21 +262,21 @@ fn merged(results: Vec<Value>, errors: usize, warnings: usize) -> Value {
 }
 
 /// All codes of findings.
-fn codes() -> Vec<Code> {
+fn collect_finding_codes() -> Vec<Code> {
     let mut known = cuegate_flow::checks::list_codes().to_vec();
     known.extend(cuegate_formats::list_codes());
     known
 }
 
 /// Prints the manual page of a finding.
-pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
-    let known = codes();
+pub(super) fn explain_finding(args: &ExplainArgs) -> Result<u8, Failure> {
+    let known = collect_finding_codes();
     if let Some(code) = known.iter().find(|code| code.name == args.code) {
         match args.json {
-            true => print::json(&serde_json::json!({
+            true => print::print_json(&serde_json::json!({
                 "schema": "cuegate/explain/v1", "code": code.name, "page": code.page,
             })),
-            false => print::data(code.page),
+            false => print::print_data(code.page),
         }
         return Ok(exit::DONE);
     }
@@ -278,19 +293,19 @@ pub(super) fn explain(args: &Explain) -> Result<u8, Failure> {
 ///
 /// # Errors
 /// When it has errors, which are printed.
-pub(super) fn sound(
-    place: &Place,
+pub(super) fn load_sound_definition(
+    place: &ProjectPlace,
     path: &str,
     set: &[String],
-    phases: Option<Phases>,
-) -> Result<(Definition, Arc<Flow>), Failure> {
+    phases: Option<PhasesChoice>,
+) -> Result<(CompiledDefinition, Arc<Flow>), Failure> {
     let location = place.locate(path)?;
-    let how = read_options::how(place, path, &location, phases)?;
-    let names = set_values::names(set)?;
+    let how = read_options::read_load_options(place, path, &location, phases)?;
+    let names = set_values::parse_set_names(set)?;
     let definition = load_as(&location, &names, &how)?;
     set_values::look_at(&definition, set, &names)?;
     let Some(flow) = definition.flow.clone() else {
-        tell(&definition.diagnostics, &definition.sources, false);
+        print_diagnostics(&definition.diagnostics, &definition.sources, false);
         return Err(Failure::usage(
             format!("`{path}` has errors"),
             format!("fix the errors above, then run `cuegate check {path}`"),
@@ -300,15 +315,15 @@ pub(super) fn sound(
 }
 
 /// Prints a definition as the flow that will run.
-pub(super) fn show(place: &Place, args: &Show) -> Result<u8, Failure> {
-    let (definition, flow) = sound(place, &args.path, &args.set, args.phases)?;
+pub(super) fn show_definition(place: &ProjectPlace, args: &ShowArgs) -> Result<u8, Failure> {
+    let (definition, flow) = load_sound_definition(place, &args.path, &args.set, args.phases)?;
     if args.json {
-        print::json(&cuegate_view::show_json(&flow));
+        print::print_json(&cuegate_view::show_json(&flow));
     } else {
-        print::data(&cuegate_view::render_flow(&flow));
-        let (_, warnings) = count(&definition.diagnostics, false);
+        print::print_data(&cuegate_view::render_flow(&flow));
+        let (_, warnings) = count_errors_and_warnings(&definition.diagnostics, false);
         if warnings > 0 {
-            print::line(&format!(
+            print::print_line(&format!(
                 "{warnings} warning{}: see `cuegate check {}`",
                 plural(warnings),
                 args.path

@@ -15,10 +15,10 @@ use cuegate_runner::{
 use cuegate_view::{RunState, RunView, clean_to_one_line as shown, plural};
 use serde_json::{Value, json};
 
-use super::{Place, view_of};
+use super::{ProjectPlace, view_of};
 use crate::{
     Failure,
-    cli::{args::Clean, print},
+    cli::{args::CleanArgs, print},
     exit, project, resume_run,
     tree_lock::TreeLock,
 };
@@ -27,7 +27,7 @@ use crate::{
 const NAMES_MAX: usize = 5;
 
 /// The worktree of a run.
-struct Owned {
+struct OwnedWorktree {
     id: RunId,
     view: RunView,
     run: Run,
@@ -40,19 +40,19 @@ struct Owned {
     ignored: IgnoredFiles,
 }
 
-impl Owned {
+impl OwnedWorktree {
     /// The run that made the worktree.
     fn made_by(&self) -> String {
         self.run.started().place.follows.clone().unwrap_or_else(|| self.id.to_string())
     }
 }
 
-pub(super) fn clean(place: &Place, args: &Clean) -> Result<u8, Failure> {
+pub(super) fn clean_worktrees(place: &ProjectPlace, args: &CleanArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let mut all = owned(place, &*journal)?;
+    let mut all = find_run_worktrees(place, &*journal)?;
     let lists_only = args.run.is_none() && !args.merged && args.older_than.is_none();
     if let Some(typed) = &args.run {
-        let id = project::find(&*journal, typed)?;
+        let id = project::find_run_id(&*journal, typed)?;
         all.retain(|owned| owned.id == id);
         let Some(one) = all.first() else {
             return Err(Failure::usage(
@@ -61,10 +61,13 @@ pub(super) fn clean(place: &Place, args: &Clean) -> Result<u8, Failure> {
             ));
         };
         if let Some(why) = &one.kept {
-            return Err(Failure::usage(format!("the worktree of run {id} stays: {why}"), hint(one)));
+            return Err(Failure::usage(
+                format!("the worktree of run {id} stays: {why}"),
+                hint_of_kept_worktree(one),
+            ));
         }
     }
-    let chosen = |owned: &Owned| {
+    let chosen = |owned: &OwnedWorktree| {
         let age = owned.view.ended_ms.and_then(|ended| u64::try_from(now_ms().saturating_sub(ended)).ok());
         let is_old =
             args.older_than.is_some_and(|than| age.is_some_and(|age| u128::from(age) > than.as_millis()));
@@ -78,7 +81,7 @@ pub(super) fn clean(place: &Place, args: &Clean) -> Result<u8, Failure> {
             take_away(place, &*journal, owned)?;
         }
         if args.json {
-            rows.push(row(owned, remove && !args.dry_run));
+            rows.push(json_of_worktree(owned, remove && !args.dry_run));
             continue;
         }
         let what = match (remove, args.dry_run, &owned.kept) {
@@ -89,21 +92,24 @@ pub(super) fn clean(place: &Place, args: &Clean) -> Result<u8, Failure> {
             (false, _, None) if owned.merged => "its changes are in this working tree".to_owned(),
             (false, _, None) => "its changes are not in this working tree".to_owned(),
         };
-        print::data(&format!("{}  {}  {what}", owned.id, owned.path.display()));
+        print::print_data(&format!("{}  {}  {what}", owned.id, owned.path.display()));
     }
     if args.json {
-        print::json(&json!({"schema": "cuegate/clean/v1", "worktrees": rows}));
+        print::print_json(&json!({"schema": "cuegate/clean/v1", "worktrees": rows}));
     } else if all.is_empty() {
-        print::line("no run has a worktree here");
+        print::print_line("no run has a worktree here");
     } else if lists_only {
-        print::line("nothing was removed; to remove some, add `--merged`, `--older-than 30d` or a run");
+        print::print_line("nothing was removed; to remove some, add `--merged`, `--older-than 30d` or a run");
     } else if !args.dry_run && args.run.is_some() {
-        print::line(&format!("`cuegate diff {0}` and `cuegate apply {0}` still have the changes", all[0].id));
+        print::print_line(&format!(
+            "`cuegate diff {0}` and `cuegate apply {0}` still have the changes",
+            all[0].id
+        ));
     }
     Ok(exit::DONE)
 }
 
-fn row(owned: &Owned, removed: bool) -> Value {
+fn json_of_worktree(owned: &OwnedWorktree, removed: bool) -> Value {
     let names = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>();
     json!({
         "run": owned.id.as_str(), "path": owned.path.display().to_string(), "branch": owned.view.place.branch,
@@ -133,7 +139,7 @@ fn with_ignored(ignored: &IgnoredFiles) -> String {
     }
 }
 
-fn hint(owned: &Owned) -> String {
+fn hint_of_kept_worktree(owned: &OwnedWorktree) -> String {
     match owned.view.state {
         RunState::Ended(_) => format!("look at `{}`; commit or copy what you need", owned.path.display()),
         _ => format!("`cuegate cancel {}` ends the run", owned.id),
@@ -141,7 +147,7 @@ fn hint(owned: &Owned) -> String {
 }
 
 /// The worktrees of all runs, that of several runs once, by the newest of them.
-fn owned(place: &Place, journal: &dyn Journal) -> Result<Vec<Owned>, Failure> {
+fn find_run_worktrees(place: &ProjectPlace, journal: &dyn Journal) -> Result<Vec<OwnedWorktree>, Failure> {
     let trees = Trees::open(place.home.root(), &place.home.trees())?;
     let newest = resume_run::newest_in_worktrees(journal)?;
     let mut all = Vec::new();
@@ -158,7 +164,7 @@ fn owned(place: &Place, journal: &dyn Journal) -> Result<Vec<Owned>, Failure> {
         if is_cut_off && !path.is_dir() {
             // Everything was kept before it was moved.
             let ignored = IgnoredFiles::default();
-            all.push(Owned { id: known.run, view, run, path, merged: true, kept: None, ignored });
+            all.push(OwnedWorktree { id: known.run, view, run, path, merged: true, kept: None, ignored });
             continue;
         }
         let merged = match (&trees, project::first_tree(journal, run.started())?, &run.tree) {
@@ -173,13 +179,13 @@ fn owned(place: &Place, journal: &dyn Journal) -> Result<Vec<Owned>, Failure> {
             RunState::Ended(_) => changed_since(place, &path, &run)?,
             _ => Some(format!("the run is not over ({})", view.standing())),
         };
-        all.push(Owned { id: known.run, view, run, path, merged, kept, ignored });
+        all.push(OwnedWorktree { id: known.run, view, run, path, merged, kept, ignored });
     }
     Ok(all)
 }
 
 /// What is in a worktree and in no snapshot of the run.
-fn changed_since(place: &Place, path: &Path, run: &Run) -> Result<Option<String>, Failure> {
+fn changed_since(place: &ProjectPlace, path: &Path, run: &Run) -> Result<Option<String>, Failure> {
     let (Some(trees), Some(last)) = (Trees::open(path, &place.home.trees())?, &run.tree) else {
         return Ok(Some("its last state is not recorded".to_owned()));
     };
@@ -209,7 +215,7 @@ fn too_much(ignored: &IgnoredFiles) -> String {
 }
 
 /// Keeps what is nowhere else, and removes a worktree. Repeated after a kill, it goes on.
-fn take_away(place: &Place, journal: &dyn Journal, owned: &Owned) -> Result<(), Failure> {
+fn take_away(place: &ProjectPlace, journal: &dyn Journal, owned: &OwnedWorktree) -> Result<(), Failure> {
     let (root, first) = (place.home.root(), owned.made_by());
     let _lock = TreeLock::take(&place.home, &owned.id, Some(&first), "clean up when that has ended", None)?;
     // Somebody may have gone on meanwhile.
@@ -220,7 +226,10 @@ fn take_away(place: &Place, journal: &dyn Journal, owned: &Owned) -> Result<(), 
         _ => Some(format!("the run is not over ({})", view.standing())),
     };
     if let Some(why) = gone_on {
-        return Err(Failure::usage(format!("the worktree of run {} stays: {why}", owned.id), hint(owned)));
+        return Err(Failure::usage(
+            format!("the worktree of run {} stays: {why}", owned.id),
+            hint_of_kept_worktree(owned),
+        ));
     }
     let branch = owned.run.started().place.branch.clone().unwrap_or_default();
     let keep = format!("refs/cuegate/{first}");
@@ -228,10 +237,10 @@ fn take_away(place: &Place, journal: &dyn Journal, owned: &Owned) -> Result<(), 
         let name = format!("{keep}-ignored");
         owned.ignored.keep(root, &owned.path, &name)?;
         let files = plural(owned.ignored.files.len() as u64, "file");
-        print::line(&format!("{files} of run {first} that git ignores stay as `{name}`"));
+        print::print_line(&format!("{files} of run {first} that git ignores stay as `{name}`"));
     }
     for kept in branch_worktree::remove_worktree(root, &owned.path, &branch, &keep)? {
-        print::line(&format!("commits of run {first} stay as `{kept}`"));
+        print::print_line(&format!("commits of run {first} stay as `{kept}`"));
     }
     Ok(())
 }

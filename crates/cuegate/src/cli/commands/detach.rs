@@ -12,10 +12,10 @@ use cuegate_journal::RunId;
 use cuegate_runner::StateDir;
 use serde_json::json;
 
-use super::{Place, screen};
+use super::{ProjectPlace, screen};
 use crate::{
     Failure,
-    cli::{args::Run, print},
+    cli::{args::RunArgs, print},
     exit, project,
 };
 
@@ -25,34 +25,34 @@ const EVERY: Duration = Duration::from_millis(100);
 /// A run that works in the background, and the file with its output; or the exit code of one that was refused.
 type Started = Result<(RunId, PathBuf), u8>;
 
-pub(super) fn detach(place: &Place, args: &Run) -> Result<u8, Failure> {
-    let (id, path) = match start(place, args, "--detach")? {
+pub(super) fn run_detached(place: &ProjectPlace, args: &RunArgs) -> Result<u8, Failure> {
+    let (id, path) = match start_in_background(place, args, "--detach")? {
         Ok(started) => started,
         Err(code) => return Ok(code),
     };
     if args.json {
         let output = path.display().to_string();
-        print::json(&json!({"schema": "cuegate/detached/v1", "run": id.as_str(), "output": output}));
+        print::print_json(&json!({"schema": "cuegate/detached/v1", "run": id.as_str(), "output": output}));
     } else {
-        print::data(id.as_str());
-        print::line(&format!("output  {}", path.display()));
-        print::line(&format!("follow  cuegate attach {id}"));
-        print::line(&format!("watch   cuegate watch {id}"));
-        print::line(&format!("end     cuegate cancel {id}"));
+        print::print_data(id.as_str());
+        print::print_line(&format!("output  {}", path.display()));
+        print::print_line(&format!("follow  cuegate attach {id}"));
+        print::print_line(&format!("watch   cuegate watch {id}"));
+        print::print_line(&format!("end     cuegate cancel {id}"));
     }
     Ok(exit::DONE)
 }
 
-pub(super) fn watch(place: &Place, args: &Run) -> Result<u8, Failure> {
+pub(super) fn run_and_watch(place: &ProjectPlace, args: &RunArgs) -> Result<u8, Failure> {
     screen::needs_terminal()?;
-    match start(place, args, "--watch")? {
-        Ok((id, _)) => screen::show(place, Some(&id)),
+    match start_in_background(place, args, "--watch")? {
+        Ok((id, _)) => screen::show_screen(place, Some(&id)),
         Err(code) => Ok(code),
     }
 }
 
 /// Starts the same command without `flag` in the background and waits until its run has begun, or has been refused.
-fn start(place: &Place, args: &Run, flag: &str) -> Result<Started, Failure> {
+fn start_in_background(place: &ProjectPlace, args: &RunArgs, flag: &str) -> Result<Started, Failure> {
     let home = StateDir::create(place.home.root())?;
     let id = project::new_run_id();
     let folder = home.dir().join("output");
@@ -62,7 +62,7 @@ fn start(place: &Place, args: &Run, flag: &str) -> Result<Started, Failure> {
     std::fs::create_dir_all(&folder).map_err(unwritable)?;
     let output = File::create(&path).map_err(unwritable)?;
     // Validators and `--wait` may take their time.
-    print::line(&format!("run {id} starts in the background"));
+    print::print_line(&format!("run {id} starts in the background"));
     // The background process reads standard input only for the task; it never asks a question.
     let stdin = if args.input.as_deref() == Some("-") { Stdio::inherit() } else { Stdio::null() };
     let mut child = Command::new(std::env::current_exe().map_err(failed)?)
@@ -74,7 +74,7 @@ fn start(place: &Place, args: &Run, flag: &str) -> Result<Started, Failure> {
         .map_err(failed)?;
     if let Some(status) = ended_before_start(&mut child, &home, &id).map_err(failed)? {
         let text = std::fs::read_to_string(&path).unwrap_or_default();
-        text.lines().for_each(print::line);
+        text.lines().for_each(print::print_line);
         let _ = std::fs::remove_file(&path);
         let code = status.code().and_then(|code| u8::try_from(code).ok());
         return Ok(Err(code.unwrap_or(exit::ENVIRONMENT)));
@@ -86,7 +86,7 @@ fn start(place: &Place, args: &Run, flag: &str) -> Result<Started, Failure> {
 fn ended_before_start(child: &mut Child, home: &StateDir, id: &RunId) -> std::io::Result<Option<ExitStatus>> {
     loop {
         let ended = child.try_wait()?;
-        let journal = project::view(home).ok().flatten();
+        let journal = project::open_journal_read_only(home).ok().flatten();
         if journal.is_some_and(|journal| {
             cuegate_runner::read_records(&*journal, id).is_ok_and(|all| !all.is_empty())
         }) {

@@ -5,17 +5,17 @@ use std::path::Path;
 use cuegate_engine::Run;
 use cuegate_view::StampedRecord;
 
-use super::Place;
+use super::ProjectPlace;
 use crate::{
     Failure,
-    cli::{args::Diff, print},
+    cli::{args::DiffArgs, print},
     exit, project,
     run_changes::{RunChanges, open_trees},
 };
 
-pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
+pub(super) fn print_diff(place: &ProjectPlace, args: &DiffArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find(&*journal, &args.run)?;
+    let id = project::find_run_id(&*journal, &args.run)?;
     let (_, records) = super::view_of(&*journal, &id)?;
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     let trees = open_trees(&place.home, &run)?;
@@ -34,31 +34,36 @@ pub(super) fn diff(place: &Place, args: &Diff) -> Result<u8, Failure> {
     }
     if !changed.shared.is_empty() {
         let names: Vec<&str> = changed.shared.iter().map(String::as_str).collect();
-        print::line(&format!(
+        print::print_line(&format!(
             "note: files that the run changed were also changed by others meanwhile: {}",
             names.join(", ")
         ));
     }
     if args.json {
-        print::json(&changed.as_json(&trees, id.as_str())?);
+        print::print_json(&changed.as_json(&trees, id.as_str())?);
     } else if args.stat {
         for stat in changed.stat(&trees)? {
             let number = |lines: Option<u64>| lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string());
-            print::data(&format!("+{:<6} -{:<6} {}", number(stat.added), number(stat.removed), stat.path));
+            print::print_data(&format!(
+                "+{:<6} -{:<6} {}",
+                number(stat.added),
+                number(stat.removed),
+                stat.path
+            ));
         }
     } else {
         let patch = changed.patch(&trees)?;
         if patch.is_empty() {
-            print::line(&format!("run {id} changed nothing"));
+            print::print_line(&format!("run {id} changed nothing"));
         }
-        print::bytes(&patch);
+        print::print_bytes(&patch);
     }
     Ok(exit::DONE)
 }
 
 /// The changes of a run as a patch, or those between two of its records; `None` if the run recorded no trees.
-pub(super) fn patch(
-    place: &Place,
+pub(super) fn patch_of_run(
+    place: &ProjectPlace,
     records: &[StampedRecord],
     run: &Run,
     between: Option<(u64, u64)>,
@@ -78,7 +83,7 @@ pub(super) fn patch(
     Ok(Some(trees.patch(&before.tree, &after.tree)?))
 }
 
-pub(super) fn undo_hint(place: &Place, id: &str, records: &[StampedRecord]) -> Option<String> {
+pub(super) fn undo_hint(place: &ProjectPlace, id: &str, records: &[StampedRecord]) -> Option<String> {
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     let place_of = &run.started().place;
     if place_of.owned {
@@ -90,7 +95,7 @@ pub(super) fn undo_hint(place: &Place, id: &str, records: &[StampedRecord]) -> O
 }
 
 /// Quotes a path for the shell.
-pub(super) fn quoted(path: &Path) -> String {
+pub(super) fn quote_shell_path(path: &Path) -> String {
     let word = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
     if word.chars().all(plain) {

@@ -1,42 +1,42 @@
 //! `doctor`.
 
-use super::Place;
+use super::ProjectPlace;
 use crate::{
     Failure,
-    cli::{args::Doctor, print},
+    cli::{args::DoctorArgs, print},
     config::{self, Config},
-    doctor::{self, Outcome},
+    doctor::{self, AttackOutcome},
     exit,
     start_run::Program,
 };
 
-pub(super) fn doctor(place: &Place, args: &Doctor) -> Result<u8, Failure> {
-    let config = config::load(place.home.root())?;
+pub(super) fn run_doctor(place: &ProjectPlace, args: &DoctorArgs) -> Result<u8, Failure> {
+    let config = config::load_config(place.home.root())?;
     if args.sandbox {
         return self_test(&config, args.json);
     }
-    let findings = doctor::look(place.home.root(), &Program::current()?, &config);
+    let findings = doctor::check_requirements(place.home.root(), &Program::current()?, &config);
     let ok = doctor::can_run(&findings);
     if args.json {
-        print::json(&doctor::to_json(&findings));
+        print::print_json(&doctor::to_json(&findings));
     } else {
         let width = findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
         for finding in &findings {
-            print::data(&format!(
+            print::print_data(&format!(
                 "{:4}  {:width$}  {}",
                 finding.standing.as_str(),
                 finding.name,
                 finding.found
             ));
             if let Some(hint) = &finding.hint {
-                print::data(&format!("      {:width$}  → {hint}", ""));
+                print::print_data(&format!("      {:width$}  → {hint}", ""));
             }
         }
         let verdict = match ok {
             true => "runs work here with each agent marked ok",
             false => "runs do not work here: fix the lines marked no",
         };
-        print::data(&format!("\n{verdict}"));
+        print::print_data(&format!("\n{verdict}"));
     }
     Ok(if ok { exit::DONE } else { exit::ENVIRONMENT })
 }
@@ -44,15 +44,15 @@ pub(super) fn doctor(place: &Place, args: &Doctor) -> Result<u8, Failure> {
 /// Tries attacks on the sandbox. Fails if one succeeds.
 fn self_test(config: &Config, json: bool) -> Result<u8, Failure> {
     let tried = doctor::self_test(&Program::current()?, config)?;
-    let through = tried.count(Outcome::Through);
+    let through = tried.count(AttackOutcome::Through);
     if json {
-        print::json(&tried.to_json());
+        print::print_json(&tried.to_json());
     } else {
         let width = tried.attacks.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, outcome) in &tried.attacks {
-            print::data(&format!("{name:width$}  {}", outcome.as_str()));
+            print::print_data(&format!("{name:width$}  {}", outcome.as_str()));
         }
-        let held = tried.count(Outcome::Held);
+        let held = tried.count(AttackOutcome::Held);
         let verdict = match through {
             _ if tried.partial => format!(
                 "without bubblewrap the sandbox is partial: {held} attacks are held, {through} are not"
@@ -61,7 +61,7 @@ fn self_test(config: &Config, json: bool) -> Result<u8, Failure> {
             1 => "the sandbox does not hold: an attack succeeds inside; please report it".to_owned(),
             more => format!("the sandbox does not hold: {more} attacks succeed inside; please report them"),
         };
-        print::data(&format!("\n{verdict}"));
+        print::print_data(&format!("\n{verdict}"));
     }
     Ok(if through == 0 { exit::DONE } else { exit::ENVIRONMENT })
 }

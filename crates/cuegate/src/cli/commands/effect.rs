@@ -3,17 +3,17 @@
 use cuegate_view::{EffectRow, EffectState, clean_to_one_line, effect_json};
 use serde_json::{Value, json};
 
-use super::{Place, run, view_of};
+use super::{ProjectPlace, run, view_of};
 use crate::{
     Failure,
-    cli::{args::Effect, print},
+    cli::{args::EffectArgs, print},
     exit, project, start_run,
     start_run::{Host, Program},
 };
 
-pub(super) fn effect(place: &Place, args: &Effect) -> Result<u8, Failure> {
-    let journal = project::open_existing(&place.home, run::durability(args.durability))?;
-    let id = project::find(&*journal, &args.run)?;
+pub(super) fn list_or_settle_effects(place: &ProjectPlace, args: &EffectArgs) -> Result<u8, Failure> {
+    let journal = project::open_existing(&place.home, run::convert_durability(args.durability))?;
+    let id = project::find_run_id(&*journal, &args.run)?;
     let rows = view_of(&*journal, &id)?.0.acts.effects;
     let wanted = args.adopt.is_some() || args.send_again;
     let Some(named) = &args.effect else {
@@ -21,26 +21,26 @@ pub(super) fn effect(place: &Place, args: &Effect) -> Result<u8, Failure> {
             let hint = format!("`cuegate effect {id}` lists them with their numbers");
             return Err(Failure::usage("which effect is meant?", hint));
         }
-        return list(id.as_str(), &rows, args.json);
+        return print_effects(id.as_str(), &rows, args.json);
     };
-    let (number, row) = find(&rows, named, id.as_str())?;
+    let (number, row) = find_effect(&rows, named, id.as_str())?;
     if !wanted {
-        return list(id.as_str(), std::slice::from_ref(row), args.json);
+        return print_effects(id.as_str(), std::slice::from_ref(row), args.json);
     }
-    settleable(row, number, id.as_str())?;
-    let config = super::resume::settings(place, &*journal, &id, false)?.config;
+    require_settleable_effect(row, number, id.as_str())?;
+    let config = super::resume::settings_of_run(place, &*journal, &id, false)?.config;
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
-    let ready = start_run::settle(&host, &id, row.id, args.adopt.clone())?;
-    super::drive(ready)?;
+    let ready = start_run::prepare_effect_settlement(&host, &id, row.id, args.adopt.clone())?;
+    super::drive_run(ready)?;
     let rows = view_of(&*journal, &id)?.0.acts.effects;
     let row = rows.iter().find(|known| known.id == row.id).unwrap_or(row);
-    list(id.as_str(), std::slice::from_ref(row), args.json)?;
+    print_effects(id.as_str(), std::slice::from_ref(row), args.json)?;
     Ok(if row.state == EffectState::Done { exit::DONE } else { exit::BAD_END })
 }
 
 /// The effect of this number in the list, or of this id.
-fn find<'r>(rows: &'r [EffectRow], named: &str, run: &str) -> Result<(usize, &'r EffectRow), Failure> {
+fn find_effect<'r>(rows: &'r [EffectRow], named: &str, run: &str) -> Result<(usize, &'r EffectRow), Failure> {
     let by_number = named.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     let at = by_number.or_else(|| rows.iter().position(|row| row.id.to_string() == named));
     at.and_then(|at| Some((at + 1, rows.get(at)?))).ok_or_else(|| {
@@ -52,7 +52,7 @@ fn find<'r>(rows: &'r [EffectRow], named: &str, run: &str) -> Result<(usize, &'r
 }
 
 /// Checks that a person can settle an effect.
-fn settleable(row: &EffectRow, number: usize, run: &str) -> Result<(), Failure> {
+fn require_settleable_effect(row: &EffectRow, number: usize, run: &str) -> Result<(), Failure> {
     let why = match row.state {
         EffectState::Done => "is done",
         EffectState::Pending => "is not over; `cuegate resume` continues the run",
@@ -71,14 +71,14 @@ fn settleable(row: &EffectRow, number: usize, run: &str) -> Result<(), Failure> 
     ))
 }
 
-fn list(run: &str, rows: &[EffectRow], as_json: bool) -> Result<u8, Failure> {
+fn print_effects(run: &str, rows: &[EffectRow], as_json: bool) -> Result<u8, Failure> {
     if as_json {
         let effects: Vec<Value> = rows.iter().map(|row| effect_json(row, run)).collect();
-        print::json(&json!({"schema": "cuegate/effects/v1", "run": run, "effects": effects}));
+        print::print_json(&json!({"schema": "cuegate/effects/v1", "run": run, "effects": effects}));
         return Ok(exit::DONE);
     }
     if rows.is_empty() {
-        print::line(&format!("run {run} has no effects"));
+        print::print_line(&format!("run {run} has no effects"));
         return Ok(exit::DONE);
     }
     for (number, row) in (1..).zip(rows) {
@@ -88,7 +88,7 @@ fn list(run: &str, rows: &[EffectRow], as_json: bool) -> Result<u8, Failure> {
         }
         let step = Some(&row.step).filter(|step| !step.is_empty()).map(|step| format!(" of {step}"));
         let word = format!("{}{}", row.kind.word(), step.unwrap_or_default());
-        print::data(&format!(
+        print::print_data(&format!(
             "{number:>2}  {:<9}  {:<7}  {}",
             row.kind.class().as_str(),
             row.state.as_str(),
@@ -96,7 +96,7 @@ fn list(run: &str, rows: &[EffectRow], as_json: bool) -> Result<u8, Failure> {
         ));
         let settled = row.kind.is_github() && !row.kind.finalizes();
         if settled && matches!(row.state, EffectState::Failed | EffectState::Unknown) {
-            print::data(&format!(
+            print::print_data(&format!(
                 "    `cuegate effect {run} {number} --send-again` sends it, `--adopt URL` takes it as done"
             ));
         }

@@ -7,11 +7,11 @@ use cuegate_journal::{Journal, RunId};
 use cuegate_runner::ActivityReader;
 use cuegate_view::{Liveness, LogOptions, RunState, StampedRecord, TimeZone, Timeline, event_json};
 
-use super::{Place, diff, texts, view_of};
+use super::{ProjectPlace, diff, texts_of_journal, view_of};
 use crate::{
     Failure,
     cli::{
-        args::{Attach, Log},
+        args::{AttachArgs, LogArgs},
         live::{activity_words, status_text},
         print,
         status_line::StatusLine,
@@ -25,19 +25,19 @@ const FOLLOW: Duration = Duration::from_millis(200);
 /// How many of the earlier lines `attach` prints.
 const BEFORE: usize = 10;
 
-pub(super) fn log(place: &Place, args: &Log) -> Result<u8, Failure> {
+pub(super) fn print_log(place: &ProjectPlace, args: &LogArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find(&*journal, &args.run)?;
+    let id = project::find_run_id(&*journal, &args.run)?;
     let mut timeline =
         Timeline::new(TimeZone::system()).with_tools(args.tools).with_width(print::data_width());
     // The status line would end up between the lines of a file.
     let moving = args.follow && !args.json && print::has_progress() && print::data_width().is_some();
     let mut tail = ActivityTail::default();
-    follow(&*journal, &id, args.follow, StatusLine::new(moving), |records| {
+    follow_records(&*journal, &id, args.follow, StatusLine::new(moving), |records| {
         for record in records {
             print_events(&id, record, &mut timeline, args, &*journal);
         }
-        status_text(&timeline, tail.read(place, &id, &timeline), print::width())
+        status_text(&timeline, tail.read(place, &id, &timeline), print::stderr_width())
     })?;
     Ok(exit::DONE)
 }
@@ -46,11 +46,13 @@ fn print_events(
     id: &RunId,
     record: &StampedRecord,
     timeline: &mut Timeline,
-    args: &Log,
+    args: &LogArgs,
     journal: &dyn Journal,
 ) {
     if args.json {
-        for event in event_json(id.as_str(), record, &texts(journal), LogOptions { full: args.full }) {
+        for event in
+            event_json(id.as_str(), record, &texts_of_journal(journal), LogOptions { full: args.full })
+        {
             print::json_line(&event);
         }
         return;
@@ -60,25 +62,31 @@ fn print_events(
     }
 }
 
-pub(super) fn attach(place: &Place, args: &Attach) -> Result<u8, Failure> {
+pub(super) fn attach_to_run(place: &ProjectPlace, args: &AttachArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find(&*journal, &args.run)?;
-    let mut timeline = Timeline::new(TimeZone::system()).with_width(print::is_terminal().then(print::width));
+    let id = project::find_run_id(&*journal, &args.run)?;
+    let mut timeline =
+        Timeline::new(TimeZone::system()).with_width(print::is_terminal().then(print::stderr_width));
     let (mut first, mut tail) = (true, ActivityTail::default());
-    follow(&*journal, &id, true, StatusLine::new(print::has_progress()), |records| {
+    follow_records(&*journal, &id, true, StatusLine::new(print::has_progress()), |records| {
         let lines: Vec<String> = records.iter().flat_map(|record| timeline.line(record)).collect();
         let left_out = if first { lines.len().saturating_sub(BEFORE) } else { 0 };
         if std::mem::take(&mut first) {
-            print::line(&format!("run {id}: Ctrl-C detaches; the run goes on"));
+            print::print_line(&format!("run {id}: Ctrl-C detaches; the run goes on"));
         }
-        lines.iter().skip(left_out).for_each(|line| print::line(line));
-        status_text(&timeline, tail.read(place, &id, &timeline), print::width())
+        lines.iter().skip(left_out).for_each(|line| print::print_line(line));
+        status_text(&timeline, tail.read(place, &id, &timeline), print::stderr_width())
     })?;
     let (mut view, records) = view_of(&*journal, &id)?;
     compare_files(&place.home, &*journal, &mut view, &records);
     let undo = diff::undo_hint(place, id.as_str(), &records);
-    for line in cuegate_view::render_run_end(&view, &texts(&*journal), &TimeZone::system(), undo.as_deref()) {
-        print::line(&line);
+    for line in cuegate_view::render_run_end(
+        &view,
+        &texts_of_journal(&*journal),
+        &TimeZone::system(),
+        undo.as_deref(),
+    ) {
+        print::print_line(&line);
     }
     Ok(view.exit_code().unwrap_or(exit::ENVIRONMENT))
 }
@@ -92,7 +100,7 @@ struct ActivityTail {
 
 impl ActivityTail {
     /// Reads what the agents at work did since the last call; returns the newest of it.
-    fn read(&mut self, place: &Place, id: &RunId, timeline: &Timeline) -> Option<&str> {
+    fn read(&mut self, place: &ProjectPlace, id: &RunId, timeline: &Timeline) -> Option<&str> {
         let asks = timeline.asks();
         let before = self.readers.len();
         self.readers.retain(|ask, _| asks.contains(ask));
@@ -114,7 +122,7 @@ impl ActivityTail {
 
 /// Passes all records to `show`, then new ones while `goes_on` and another process drives the run. `show` returns the
 /// status line.
-fn follow(
+fn follow_records(
     journal: &dyn Journal,
     id: &RunId,
     goes_on: bool,

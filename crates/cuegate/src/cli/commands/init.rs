@@ -5,34 +5,39 @@ use std::path::Path;
 use cuegate_view::{clean_to_one_line, pad_right, plural};
 use serde_json::{Value, json};
 
-use super::{Place, prompt_user};
+use super::{ProjectPlace, prompt_user};
 use crate::{
     Failure, Program,
     before_start::{
-        baseline::{Tried, try_once},
+        baseline::{TriedCommand, try_once},
         diagnose::{find_missing_in, find_setup},
-        settings::Setting,
-        trial::{Trial, try_where_runs_work},
+        settings::ConfigEntry,
+        trial::{TrialFailure, try_where_runs_work},
     },
-    cli::{args::Init, print},
+    cli::{args::InitArgs, print},
     config, exit, init,
-    init::{Detected, Form, Found, Left, STARTERS, Starter, Tests, Wanted},
+    init::{
+        DetectedCommand, DetectedCommands, STARTERS, Starter, StarterFormat, StarterValues, TestUse,
+        WriteSummary,
+    },
 };
 
 /// The starter with this name. A path is never one.
 pub(super) fn built_in(typed: &str) -> Option<&'static Starter> {
-    init::starter(typed).filter(|_| !typed.contains(['/', '.']))
+    init::find_starter(typed).filter(|_| !typed.contains(['/', '.']))
 }
 
 /// The folder that pieces and what they share are written into.
 const PIECES: &str = ".takt";
 
-pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
-    let Some(asked) = args.starter.as_deref().filter(|_| !args.list) else { return Ok(list(args.json)) };
-    let starter = init::starter(asked).ok_or_else(|| {
+pub(super) fn create_from_starter(place: &ProjectPlace, args: &InitArgs) -> Result<u8, Failure> {
+    let Some(asked) = args.starter.as_deref().filter(|_| !args.list) else {
+        return Ok(print_starters(args.json));
+    };
+    let starter = init::find_starter(asked).ok_or_else(|| {
         Failure::usage(
             format!("there is no starter `{asked}`"),
-            match init::nearest(asked) {
+            match init::find_nearest_starter(asked) {
                 Some(nearest) => {
                     format!("did you mean `{nearest}`? `cuegate init --list` lists all starters")
                 }
@@ -41,75 +46,82 @@ pub(super) fn init(place: &Place, args: &Init) -> Result<u8, Failure> {
         )
     })?;
     let root = place.home.root();
-    let commands = commands(starter, place, args)?;
+    let commands = choose_commands(starter, place, args)?;
     let name = args.name.as_deref().unwrap_or(starter.name);
     let test = commands.test.as_ref().map(|test| test.command.as_str());
     let checks = commands.checks.iter().map(|check| check.command.clone()).collect();
-    let wanted = Wanted::new(name, test)?.with_checks(checks)?;
+    let wanted = StarterValues::new(name, test)?.with_checks(checks)?;
     let (folder, definition, left) = match &starter.form {
-        Form::Agent(files) => {
+        StarterFormat::Agent(files) => {
             let folder = format!(".agent/{name}");
             let files = files(&wanted);
-            init::write(&root.join(".agent").join(name), &files)?;
+            init::write_new_folder(&root.join(".agent").join(name), &files)?;
             let written = files.iter().map(|file| format!("{folder}/{}", file.path)).collect();
-            (folder.clone(), folder, Left { written, ..Left::default() })
+            (folder.clone(), folder, WriteSummary { written, ..WriteSummary::default() })
         }
-        Form::Piece(piece) => {
+        StarterFormat::Piece(piece) => {
             if piece.called() == Some(name) {
                 return Err(Failure::usage(
                     format!("`{}` cannot be named `{name}`: it calls `{name}`", starter.name),
                     "choose another `--name`",
                 ));
             }
-            let left = init::beside(root, PIECES, &piece.own(&wanted), &piece.shared(&wanted))?;
+            let left = init::merge_into_folder(root, PIECES, &piece.own(&wanted), &piece.shared(&wanted))?;
             (PIECES.to_owned(), format!("{PIECES}/pieces/{name}.yaml"), left)
         }
     };
-    let setup = match config::load(root)?.worktree.setup.0.is_empty() {
+    let setup = match config::load_config(root)?.worktree.setup.0.is_empty() {
         true => find_setup(root, &place.here),
         false => None,
     };
     let mut written =
-        Written { starter, place, name, folder, definition, left, commands, tried: Vec::new(), setup };
+        InitResult { starter, place, name, folder, definition, left, commands, tried: Vec::new(), setup };
     if args.json {
         written.tried = written.try_commands(args.no_try, false)?;
         let trial = written.try_where_runs_work()?;
-        print::json(&written.to_json(trial.as_ref()));
+        print::print_json(&written.to_json(trial.as_ref()));
         return Ok(exit::DONE);
     }
-    print::data(&written.left.written.join("\n"));
-    written.lines().iter().for_each(|line| print::line(line));
+    print::print_data(&written.left.written.join("\n"));
+    written.lines().iter().for_each(|line| print::print_line(line));
     written.tried = written.try_commands(args.no_try, true)?;
     written.propose_setup()?;
     if written.passes() {
-        print::line(&line("trying", "the same where runs work: in a fresh worktree, in the sandbox"));
+        print::print_line(&render_labelled_line(
+            "trying",
+            "the same where runs work: in a fresh worktree, in the sandbox",
+        ));
         let lines = written
             .try_where_runs_work()?
             .map_or_else(|| vec!["passes".to_owned()], |trial| trial_lines(&trial));
-        lines.iter().for_each(|text| print::line(&line("", text)));
+        lines.iter().for_each(|text| print::print_line(&render_labelled_line("", text)));
     }
-    written.next_lines().iter().for_each(|line| print::line(line));
+    written.next_lines().iter().for_each(|line| print::print_line(line));
     Ok(exit::DONE)
 }
 
 /// The commands that a definition uses, and what else was detected.
-struct Commands {
-    test: Option<Found>,
+struct InitCommands {
+    test: Option<DetectedCommand>,
     /// Further commands that must pass, from `--check`.
-    checks: Vec<Found>,
-    others: Vec<Found>,
+    checks: Vec<DetectedCommand>,
+    others: Vec<DetectedCommand>,
     /// Test commands of packages, none of which was chosen.
-    packages: Vec<Found>,
+    packages: Vec<DetectedCommand>,
     /// Detected lint and format commands that are not used.
-    proposed: Vec<Found>,
+    proposed: Vec<DetectedCommand>,
 }
 
 /// The commands, given or detected.
-fn commands(starter: &Starter, place: &Place, args: &Init) -> Result<Commands, Failure> {
+fn choose_commands(
+    starter: &Starter,
+    place: &ProjectPlace,
+    args: &InitArgs,
+) -> Result<InitCommands, Failure> {
     let here = |command: &str| init::from_here(place.home.root(), &place.here, command);
-    let given = args.test.as_deref().map(|test| Found::given(&here(test), "--test"));
-    let decides = matches!(starter.tests, Tests::Decide | Tests::DecideTwice);
-    if starter.tests == Tests::Unused && given.is_some() || !decides && !args.check.is_empty() {
+    let given = args.test.as_deref().map(|test| DetectedCommand::given(&here(test), "--test"));
+    let decides = matches!(starter.tests, TestUse::Decide | TestUse::DecideTwice);
+    if starter.tests == TestUse::Unused && given.is_some() || !decides && !args.check.is_empty() {
         let (what, flag) =
             if args.check.is_empty() { ("a test command", "--test") } else { ("checks", "--check") };
         return Err(Failure::usage(
@@ -118,26 +130,27 @@ fn commands(starter: &Starter, place: &Place, args: &Init) -> Result<Commands, F
         ));
     }
     let found = match starter.tests {
-        Tests::Unused => Detected::default(),
-        _ => init::detect(place.home.root(), &place.here),
+        TestUse::Unused => DetectedCommands::default(),
+        _ => init::detect_commands(place.home.root(), &place.here),
     };
     let mut others = found.tests;
-    let checks: Vec<Found> = args.check.iter().map(|check| Found::given(&here(check), "--check")).collect();
-    let is_used = |found: &Found| checks.iter().any(|check| check.command == found.command);
+    let checks: Vec<DetectedCommand> =
+        args.check.iter().map(|check| DetectedCommand::given(&here(check), "--check")).collect();
+    let is_used = |found: &DetectedCommand| checks.iter().any(|check| check.command == found.command);
     let mut proposed = found.checks;
     proposed.retain(|found| decides && !is_used(found));
     let packages = if given.is_some() { Vec::new() } else { found.packages };
     let test = given.or_else(|| (!others.is_empty()).then(|| others.remove(0)));
-    Ok(Commands { test, checks, others, packages, proposed })
+    Ok(InitCommands { test, checks, others, packages, proposed })
 }
 
 /// Prints the starters.
-fn list(json: bool) -> u8 {
+fn print_starters(json: bool) -> u8 {
     if json {
         let one =
             |starter: &Starter| json!({"name": starter.name, "also": starter.also, "about": starter.about});
         let all: Vec<Value> = STARTERS.iter().map(one).collect();
-        print::json(&json!({"schema": "cuegate/starters/v1", "starters": all}));
+        print::print_json(&json!({"schema": "cuegate/starters/v1", "starters": all}));
     } else {
         let width = STARTERS.iter().map(|starter| starter.name.len()).max().unwrap_or(0) + 2;
         let mut lines = Vec::new();
@@ -145,31 +158,31 @@ fn list(json: bool) -> u8 {
             lines.push(format!("{}{}", pad_right(starter.name, width), starter.about));
             lines.extend(starter.also.map(|also| format!("{}also called {also}", pad_right("", width))));
         }
-        print::data(&lines.join("\n"));
+        print::print_data(&lines.join("\n"));
     }
     exit::DONE
 }
 
 /// The result of `init`.
-struct Written<'a> {
+struct InitResult<'a> {
     starter: &'a Starter,
-    place: &'a Place,
+    place: &'a ProjectPlace,
     name: &'a str,
     /// The folder of all written files. Like all paths here, relative to the project's top folder.
     folder: String,
     /// The folder or the file that is the definition.
     definition: String,
-    left: Left,
-    commands: Commands,
+    left: WriteSummary,
+    commands: InitCommands,
     /// How the commands ended when they were tried.
-    tried: Vec<(String, Tried)>,
+    tried: Vec<(String, TriedCommand)>,
     /// A setup command for worktrees by the lock file, if the configuration has none.
     setup: Option<String>,
 }
 
-impl Written<'_> {
-    fn to_json(&self, trial: Option<&Trial>) -> Value {
-        let found = |found: &Found| json!({"command": found.command, "source": found.source});
+impl InitResult<'_> {
+    fn to_json(&self, trial: Option<&TrialFailure>) -> Value {
+        let found = |found: &DetectedCommand| json!({"command": found.command, "source": found.source});
         json!({
             "schema": "cuegate/init/v1",
             "starter": self.starter.name,
@@ -199,12 +212,12 @@ impl Written<'_> {
     }
 
     fn is_piece(&self) -> bool {
-        matches!(self.starter.form, Form::Piece(_))
+        matches!(self.starter.form, StarterFormat::Piece(_))
     }
 
     /// Runs each command that decides once.
-    fn try_commands(&self, skip: bool, tell: bool) -> Result<Vec<(String, Tried)>, Failure> {
-        let decides = matches!(self.starter.tests, Tests::Decide | Tests::DecideTwice);
+    fn try_commands(&self, skip: bool, tell: bool) -> Result<Vec<(String, TriedCommand)>, Failure> {
+        let decides = matches!(self.starter.tests, TestUse::Decide | TestUse::DecideTwice);
         let mut all = Vec::new();
         if skip || !decides {
             return Ok(all);
@@ -213,11 +226,16 @@ impl Written<'_> {
         for found in self.commands.test.iter().chain(&self.commands.checks) {
             let command = &found.command;
             if tell {
-                print::line(&line("trying", &format!("{command} (at most 2 minutes; `--no-try` skips it)")));
+                print::print_line(&render_labelled_line(
+                    "trying",
+                    &format!("{command} (at most 2 minutes; `--no-try` skips it)"),
+                ));
             }
             let tried = try_once(&program, command, self.root())?;
             if tell {
-                tried_lines(command, &tried).iter().for_each(|text| print::line(&line("", text)));
+                tried_lines(command, &tried)
+                    .iter()
+                    .for_each(|text| print::print_line(&render_labelled_line("", text)));
             }
             all.push((command.clone(), tried));
         }
@@ -230,27 +248,27 @@ impl Written<'_> {
     }
 
     /// Tries the test command where runs work, if it passes here.
-    fn try_where_runs_work(&self) -> Result<Option<Trial>, Failure> {
+    fn try_where_runs_work(&self) -> Result<Option<TrialFailure>, Failure> {
         let Some((command, _)) = self.tried.first().filter(|_| self.passes()) else { return Ok(None) };
         let program = Program::current()?;
-        let config = config::load(self.root())?;
+        let config = config::load_config(self.root())?;
         try_where_runs_work((&program, &config), self.root(), command, self.setup.as_deref())
     }
 
     /// Offers to write the setup command of worktrees, or says which it is.
     fn propose_setup(&mut self) -> Result<(), Failure> {
         let Some(setup) = &self.setup else { return Ok(()) };
-        let setting = Setting::text("worktree", "setup", setup);
+        let setting = ConfigEntry::text("worktree", "setup", setup);
         if !print::is_interactive() {
             let told = format!(
                 "write `{setting}` under `[worktree]` in cuegate.toml: a new worktree has no installed packages"
             );
-            print::line(&line("setup", &told));
+            print::print_line(&render_labelled_line("setup", &told));
             return Ok(());
         }
-        print::line(&line("setup", "a new worktree has no installed packages"));
+        print::print_line(&render_labelled_line("setup", "a new worktree has no installed packages"));
         let question = format!("write `{setting}` under `[worktree]` into cuegate.toml? [Y/n] ");
-        let answer = prompt_user::line(&question)?;
+        let answer = prompt_user::read_terminal_line(&question)?;
         if answer.is_some_and(|answer| !answer.trim().to_lowercase().starts_with('n')) {
             setting.write(self.root())?;
             self.setup = None;
@@ -262,10 +280,10 @@ impl Written<'_> {
     fn lines(&self) -> Vec<String> {
         let mut lines = self.files();
         lines.extend(self.tests());
-        let mut list = |label: &str, found: &[Found]| {
+        let mut list = |label: &str, found: &[DetectedCommand]| {
             for (index, found) in found.iter().enumerate() {
                 let label = if index == 0 { label } else { "" };
-                lines.push(line(label, &format!("{} ({})", found.command, found.source)));
+                lines.push(render_labelled_line(label, &format!("{} ({})", found.command, found.source)));
             }
         };
         list("checks", &self.commands.checks);
@@ -273,10 +291,10 @@ impl Written<'_> {
         list("packages", &self.commands.packages);
         list("proposed", &self.commands.proposed);
         if !self.commands.proposed.is_empty() {
-            lines.push(line("", "not used: `--check \"COMMAND\"` makes one decide too"));
+            lines.push(render_labelled_line("", "not used: `--check \"COMMAND\"` makes one decide too"));
         }
         if !cuegate_runner::worktree::is_working_tree(self.root()) {
-            lines.push(line(
+            lines.push(render_labelled_line(
                 "note",
                 "no git repository: runs work here, but their changes cannot be listed or undone",
             ));
@@ -287,13 +305,13 @@ impl Written<'_> {
     /// The commands to type next.
     fn next_lines(&self) -> Vec<String> {
         let path = self.typed();
-        let mut lines = vec![line("next", &format!("cuegate check {path}"))];
-        lines.push(line("", &format!("cuegate show {path}")));
+        let mut lines = vec![render_labelled_line("next", &format!("cuegate check {path}"))];
+        lines.push(render_labelled_line("", &format!("cuegate show {path}")));
         if let Some(rehearsal) = self.rehearsal() {
             let asks = format!("cuegate run {path} \"a rehearsal\" --script {rehearsal}");
-            lines.push(line("", &format!("{asks} # no agent, no changes")));
+            lines.push(render_labelled_line("", &format!("{asks} # no agent, no changes")));
         }
-        lines.push(line("", &format!("cuegate run {path} \"what to do\" --provider claude")));
+        lines.push(render_labelled_line("", &format!("cuegate run {path} \"what to do\" --provider claude")));
         lines
     }
 
@@ -301,43 +319,46 @@ impl Written<'_> {
         let root = self.root().display();
         if !self.is_piece() {
             let count = self.left.written.len();
-            return vec![line("wrote", &format!("{} in {root}, {count} files", self.folder))];
+            return vec![render_labelled_line("wrote", &format!("{} in {root}, {count} files", self.folder))];
         }
-        let mut lines = vec![line("wrote", &format!("{} in {root}", self.definition))];
+        let mut lines = vec![render_labelled_line("wrote", &format!("{} in {root}", self.definition))];
         let others = self.left.written.len().saturating_sub(1);
         if others > 0 {
-            lines.push(line(
+            lines.push(render_labelled_line(
                 "",
                 &format!("{} in {} that it references", plural(others as u64, "other file"), self.folder),
             ));
         }
         if !self.left.same.is_empty() {
             let count = self.left.same.len();
-            lines.push(line("shared", &format!("{count} files already existed, unchanged")));
+            lines.push(render_labelled_line("shared", &format!("{count} files already existed, unchanged")));
         }
         for (index, kept) in self.left.kept.iter().enumerate() {
             let label = if index == 0 { "kept" } else { "" };
-            lines.push(line(label, &format!("{kept}: existed with other content and was not overwritten")));
+            lines.push(render_labelled_line(
+                label,
+                &format!("{kept}: existed with other content and was not overwritten"),
+            ));
         }
         lines
     }
 
     fn tests(&self) -> Vec<String> {
         let (proved, unproved) = match self.starter.tests {
-            Tests::Unused => return Vec::new(),
-            Tests::Decide if self.is_piece() => (
+            TestUse::Unused => return Vec::new(),
+            TestUse::Decide if self.is_piece() => (
                 "each edit is done only when this passes, within 10 minutes",
                 "an edit is done when the agent reports it; no test command verifies it",
             ),
-            Tests::Decide => (
+            TestUse::Decide => (
                 "a run is done only when this passes, within 10 minutes",
                 "a run is done when the agent reports it; no test command verifies it",
             ),
-            Tests::DecideTwice => (
+            TestUse::DecideTwice => (
                 "it must fail after the tests are written, and pass after the code is written",
                 "tests fail and pass when the agent reports it; no test command verifies it",
             ),
-            Tests::Told => (
+            TestUse::Told => (
                 "the prompts contain it; no outcome depends on it",
                 "the prompts tell agents to look for tests",
             ),
@@ -351,11 +372,14 @@ impl Written<'_> {
                 "several packages, none chosen"
             };
             return vec![
-                line("tests", &format!("{none}: {unproved}")),
-                line("", &format!("to set a command, remove that {what} and run {again}")),
+                render_labelled_line("tests", &format!("{none}: {unproved}")),
+                render_labelled_line("", &format!("to set a command, remove that {what} and run {again}")),
             ];
         };
-        vec![line("tests", &format!("{} ({})", test.command, test.source)), line("", proved)]
+        vec![
+            render_labelled_line("tests", &format!("{} ({})", test.command, test.source)),
+            render_labelled_line("", proved),
+        ]
     }
 
     /// The arguments of `init` that repeat this call, without `--test`.
@@ -389,7 +413,7 @@ impl Written<'_> {
 }
 
 /// The result of a command that was tried.
-fn tried_lines(command: &str, tried: &Tried) -> Vec<String> {
+fn tried_lines(command: &str, tried: &TriedCommand) -> Vec<String> {
     if tried.timed_out {
         return vec!["still running after 2 minutes: not judged".to_owned()];
     }
@@ -406,11 +430,11 @@ fn tried_lines(command: &str, tried: &Tried) -> Vec<String> {
 }
 
 /// Where and why the tests fail, though they pass in the working tree of the user.
-fn trial_lines(trial: &Trial) -> Vec<String> {
+fn trial_lines(trial: &TrialFailure) -> Vec<String> {
     let (place, failed) = match trial {
-        Trial::Sandbox(failed) => ("in the sandbox", failed),
-        Trial::Worktree(failed) => ("in a fresh worktree", failed),
-        Trial::Setup(how) => {
+        TrialFailure::Sandbox(failed) => ("in the sandbox", failed),
+        TrialFailure::Worktree(failed) => ("in a fresh worktree", failed),
+        TrialFailure::Setup(how) => {
             return vec![
                 format!("the setup command fails in a fresh worktree: {how}"),
                 "fix `setup` under `[worktree]` in cuegate.toml".to_owned(),
@@ -427,7 +451,7 @@ fn trial_lines(trial: &Trial) -> Vec<String> {
     lines
 }
 
-fn tried_json((command, tried): &(String, Tried)) -> Value {
+fn tried_json((command, tried): &(String, TriedCommand)) -> Value {
     json!({
         "command": command,
         "passed": tried.passed,
@@ -437,6 +461,6 @@ fn tried_json((command, tried): &(String, Tried)) -> Value {
     })
 }
 
-fn line(label: &str, text: &str) -> String {
+fn render_labelled_line(label: &str, text: &str) -> String {
     format!("{}{}", pad_right(label, 12), clean_to_one_line(text))
 }

@@ -3,21 +3,21 @@
 use cuegate_runner::{now_ms, worktree::branch_worktree::run_branches};
 use cuegate_view::{RunView, TimeZone};
 
-use super::{Place, texts, view_of};
+use super::{ProjectPlace, texts_of_journal, view_of};
 use crate::{
     Failure,
     cli::{
-        args::{Report, Runs, Status},
+        args::{ReportArgs, RunsArgs, StatusArgs},
         print,
     },
     exit, project,
     run_changes::compare_files,
 };
 
-pub(super) fn runs(place: &Place, args: &Runs) -> Result<u8, Failure> {
+pub(super) fn list_runs(place: &ProjectPlace, args: &RunsArgs) -> Result<u8, Failure> {
     let mut views: Vec<RunView> = Vec::new();
     let mut damaged: Vec<(String, Failure)> = Vec::new();
-    if let Some(journal) = project::view(&place.home)? {
+    if let Some(journal) = project::open_journal_read_only(&place.home)? {
         for run in journal.runs()?.into_iter().filter(|run| run.records > 0 || run.damage.is_some()) {
             match view_of(&*journal, &run.run) {
                 Ok((view, _)) => views.push(view),
@@ -33,62 +33,71 @@ pub(super) fn runs(place: &Place, args: &Runs) -> Result<u8, Failure> {
     if args.json {
         let damaged: Vec<_> =
             damaged.iter().map(|(run, failure)| (run.clone(), failure.message.clone())).collect();
-        print::json(&cuegate_view::runs_json(&views, &damaged));
+        print::print_json(&cuegate_view::runs_json(&views, &damaged));
     } else if views.is_empty() && damaged.is_empty() {
         match (&args.state, args.n) {
             (None, None) => {
-                print::line("this project has no runs; `cuegate run PATH` starts one");
+                print::print_line("this project has no runs; `cuegate run PATH` starts one");
                 let left = run_branches(place.home.root()).unwrap_or_default();
                 if !left.is_empty() {
-                    print::line(&format!(
+                    print::print_line(&format!(
                         "note: runs were deleted with `.cuegate`, as `git clean -x` does, and their branches are left: {}; \
                          `git worktree list` shows where their files are",
                         left.join(", ")
                     ));
                 }
             }
-            _ => print::line("no such runs"),
+            _ => print::print_line("no such runs"),
         }
     } else if !views.is_empty() {
-        print::data(&cuegate_view::runs_table(&views, now_ms()));
+        print::print_data(&cuegate_view::runs_table(&views, now_ms()));
     }
     let code = if damaged.is_empty() { exit::DONE } else { exit::ENVIRONMENT };
     for (_, failure) in damaged {
-        print::failure(&failure);
+        print::print_failure(&failure);
     }
     Ok(code)
 }
 
-pub(super) fn status(place: &Place, args: &Status) -> Result<u8, Failure> {
+pub(super) fn print_run_status(place: &ProjectPlace, args: &StatusArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find(&*journal, &args.run)?;
+    let id = project::find_run_id(&*journal, &args.run)?;
     let (mut view, records) = view_of(&*journal, &id)?;
     compare_files(&place.home, &*journal, &mut view, &records);
     if args.json {
-        print::json(&view.to_json(&texts(&*journal)));
+        print::print_json(&view.to_json(&texts_of_journal(&*journal)));
     } else {
-        print::data(&cuegate_view::render_status(&view, &texts(&*journal), now_ms(), &TimeZone::system()));
+        print::print_data(&cuegate_view::render_status(
+            &view,
+            &texts_of_journal(&*journal),
+            now_ms(),
+            &TimeZone::system(),
+        ));
     }
     Ok(exit::DONE)
 }
 
-pub(super) fn report(place: &Place, args: &Report) -> Result<u8, Failure> {
+pub(super) fn print_run_report(place: &ProjectPlace, args: &ReportArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find(&*journal, &args.run)?;
+    let id = project::find_run_id(&*journal, &args.run)?;
     let (mut view, records) = view_of(&*journal, &id)?;
     compare_files(&place.home, &*journal, &mut view, &records);
     if let Some(name) = &args.name {
-        print::exact(&newest(&view, name, &texts(&*journal))?);
+        print::print_exact(&read_newest_report(&view, name, &texts_of_journal(&*journal))?);
     } else if args.json {
-        print::json(&view.to_json(&texts(&*journal)));
+        print::print_json(&view.to_json(&texts_of_journal(&*journal)));
     } else {
-        print::data(&cuegate_view::render_report(&view, &texts(&*journal), &TimeZone::system()));
+        print::print_data(&cuegate_view::render_report(
+            &view,
+            &texts_of_journal(&*journal),
+            &TimeZone::system(),
+        ));
     }
     Ok(exit::DONE)
 }
 
 /// The newest version of a report.
-fn newest(
+fn read_newest_report(
     view: &RunView,
     name: &str,
     texts: &dyn Fn(&cuegate_flow::model::BlobRef) -> Option<String>,

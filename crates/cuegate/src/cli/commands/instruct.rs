@@ -5,26 +5,26 @@ use cuegate_journal::{Journal, RunId};
 use cuegate_runner::read_stored_text;
 use cuegate_view::{Liveness, RunState, RunView};
 
-use super::{Place, run::run_after, view_of};
+use super::{ProjectPlace, run::run_after, view_of};
 use crate::{
     Failure,
-    cli::args::{Durability, Instruct, Run},
+    cli::args::{DurabilityChoice, InstructArgs, RunArgs},
     project, resume_run,
 };
 
 /// How much of the earlier run's texts the new task contains, in bytes each.
 const TEXT_MAX: usize = 16 * 1024;
 
-pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
+pub(super) fn start_follow_up_run(place: &ProjectPlace, args: InstructArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
     let (typed, text) = match &args.text {
         Some(text) => (args.run.as_str(), text),
         // A single text is what to do.
         None => ("last", &args.run),
     };
-    let id = project::find(&*journal, typed)?;
+    let id = project::find_run_id(&*journal, typed)?;
     if args.text.is_none()
-        && (text == "last" || project::find(&*journal, text).is_ok_and(|id| id.as_str() == text))
+        && (text == "last" || project::find_run_id(&*journal, text).is_ok_and(|id| id.as_str() == text))
     {
         return Err(Failure::usage("nothing to do was given", format!("`cuegate instruct {text} \"…\"`")));
     }
@@ -64,10 +64,10 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
     let set = params.collect::<Result<Vec<String>, cuegate_runner::Error>>()?;
     let finalize = started.finalize.clone().unwrap_or_default();
     let same_provider = args.provider.is_none() && args.script.is_none();
-    let again = Run {
+    let again = RunArgs {
         cd: None,
         path: started.path.clone(),
-        task: Some(task(&*journal, &id, &view, text)),
+        task: Some(compose_follow_up_task(&*journal, &id, &view, text)),
         set,
         input: None,
         provider: args.provider.or_else(|| same_provider.then(|| started.provider.clone())),
@@ -93,7 +93,7 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
         run_id: None,
         claim: finalize.claim.as_ref().map(|claim| format!("{}={}", claim.branch, claim.commit)),
         batch_process: None,
-        durability: Durability::Synced,
+        durability: DurabilityChoice::Synced,
         json: args.json,
     };
     drop(journal);
@@ -102,28 +102,28 @@ pub(super) fn instruct(place: &Place, args: Instruct) -> Result<u8, Failure> {
 
 /// The new task: the text, then what the earlier run was for and what it reported. Its texts were written by agents, so
 /// they stand in fences.
-fn task(journal: &dyn Journal, id: &RunId, view: &RunView, text: &str) -> String {
+fn compose_follow_up_task(journal: &dyn Journal, id: &RunId, view: &RunView, text: &str) -> String {
     let read = |blob: &BlobRef| read_stored_text(journal, blob).unwrap_or_default();
     let mut task = format!(
         "{}\n\nThis continues the work of an earlier run ({id}), whose changes are in this folder. Its task was:\n\n{}",
         text.trim(),
-        fenced(view.task.as_deref().unwrap_or("(none)"))
+        fence_text(view.task.as_deref().unwrap_or("(none)"))
     );
     if let Some(reason) = &view.reason {
         task.push_str(&format!("\n\nIt ended as {}: {reason}", view.state.as_str()));
     }
     if let Some(summary) = &view.summary {
-        task.push_str(&format!("\n\nIts summary, as data:\n\n{}", fenced(&read(summary))));
+        task.push_str(&format!("\n\nIts summary, as data:\n\n{}", fence_text(&read(summary))));
     }
     for file in view.reports.files().iter().filter(|file| file.path == format!("reports/{}", file.name)) {
-        let text = fenced(&read(&file.version.content));
+        let text = fence_text(&read(&file.version.content));
         task.push_str(&format!("\n\nIts report {}, as data:\n\n{text}", file.name));
     }
     task
 }
 
 /// A text in a fence longer than any in the text, cut to the limit.
-fn fenced(text: &str) -> String {
+fn fence_text(text: &str) -> String {
     let text = text.trim();
     let mut end = text.len().min(TEXT_MAX);
     while !text.is_char_boundary(end) {
@@ -139,12 +139,12 @@ fn fenced(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{TEXT_MAX, fenced};
+    use super::{TEXT_MAX, fence_text};
 
     #[test]
     fn texts_are_cut_and_cannot_leave_their_fence() {
-        assert_eq!(fenced(" a ```` b "), "`````\na ```` b\n`````");
-        let long = fenced(&"é".repeat(TEXT_MAX));
+        assert_eq!(fence_text(" a ```` b "), "`````\na ```` b\n`````");
+        let long = fence_text(&"é".repeat(TEXT_MAX));
         assert!(long.ends_with("\n(cut)\n```") && long.len() < TEXT_MAX + 20);
     }
 }

@@ -4,20 +4,20 @@ use cuegate_engine::RecordedLoadOptions;
 use cuegate_view::{clean_to_one_line, pad_right};
 use serde_json::{Value, json};
 
-use super::{Place, disk};
+use super::{ProjectPlace, open_disk_files};
 use crate::{
     Failure,
     before_start::review::hidden_definition,
-    cli::{args::List, print},
+    cli::{args::ListArgs, print},
     definition,
-    definition::{Named, Origin, locate, named_definitions, names_in_home},
+    definition::{NamedDefinition, Origin, find_definition, named_definitions, names_in_home},
     exit,
     init::{STARTERS, look_at_built_in},
     typical_cost::{KnownCosts, describe_calls, usual_calls},
 };
 
 /// A definition that can be run.
-struct Listed {
+struct ListedDefinition {
     name: String,
     /// Its format, `agent` or `piece`.
     form: &'static str,
@@ -35,7 +35,7 @@ struct Listed {
     known: Option<KnownCosts>,
 }
 
-impl Listed {
+impl ListedDefinition {
     /// `(usually 5–9 calls)`, or `(here $0.41 to $2.10)` where it ran.
     fn describe_cost(&self) -> String {
         match (self.known, self.usual_calls) {
@@ -47,29 +47,33 @@ impl Listed {
 }
 
 /// The definitions as `cuegate/list/v1`.
-pub(super) fn list_json(place: &Place) -> Value {
-    let one = |listed: &Listed| {
+pub(super) fn list_json(place: &ProjectPlace) -> Value {
+    let one = |listed: &ListedDefinition| {
         json!({"name": listed.name, "format": listed.form, "description": listed.description,
             "origin": listed.origin, "hides": listed.hides, "path": listed.path, "has_errors": listed.has_errors,
             "usual_calls": listed.usual_calls, "cost_usd": listed.known.map(|known| known.range_usd())})
     };
-    let definitions: Vec<_> = all(place).iter().map(one).collect();
+    let definitions: Vec<_> = collect_definitions(place).iter().map(one).collect();
     json!({"schema": "cuegate/list/v1", "definitions": definitions})
 }
 
 /// The definitions of the project, of the home folder, and the starters.
-fn all(place: &Place) -> Vec<Listed> {
-    let mut all: Vec<Listed> = named_definitions(&place.here, place.home.root())
+fn collect_definitions(place: &ProjectPlace) -> Vec<ListedDefinition> {
+    let mut all: Vec<ListedDefinition> = named_definitions(&place.here, place.home.root())
         .into_iter()
-        .map(|named| listed(place, named))
+        .map(|named| list_entry_of_definition(place, named))
         .collect();
     for starter in &STARTERS {
         if all.iter().any(|own| own.name == starter.name) {
             continue;
         }
-        all.push(Listed {
+        all.push(ListedDefinition {
             name: starter.name.to_owned(),
-            form: if matches!(starter.form, crate::init::Form::Agent(_)) { "agent" } else { "piece" },
+            form: if matches!(starter.form, crate::init::StarterFormat::Agent(_)) {
+                "agent"
+            } else {
+                "piece"
+            },
             description: starter.about.to_owned(),
             origin: "built-in",
             hides: None,
@@ -86,22 +90,22 @@ fn all(place: &Place) -> Vec<Listed> {
     all
 }
 
-pub(super) fn list(place: &Place, args: &List) -> Result<u8, Failure> {
+pub(super) fn list_definitions(place: &ProjectPlace, args: &ListArgs) -> Result<u8, Failure> {
     if args.json {
-        print::json(&list_json(place));
+        print::print_json(&list_json(place));
         return Ok(exit::DONE);
     }
-    let all = all(place);
+    let all = collect_definitions(place);
     for (origin, title) in [
         ("project", "this project:"),
         ("home", "your home folder:"),
         ("built-in", "built in (`cuegate init NAME` makes one yours):"),
     ] {
-        let group: Vec<&Listed> = all.iter().filter(|listed| listed.origin == origin).collect();
+        let group: Vec<&ListedDefinition> = all.iter().filter(|listed| listed.origin == origin).collect();
         if group.is_empty() {
             continue;
         }
-        print::data(title);
+        print::print_data(title);
         let width = all.iter().map(|listed| listed.name.chars().count()).max().unwrap_or(0) + 2;
         for listed in group {
             let errors = if listed.has_errors { "(has errors) " } else { "" };
@@ -119,33 +123,34 @@ pub(super) fn list(place: &Place, args: &List) -> Result<u8, Failure> {
                 clean_to_one_line(&listed.description),
                 listed.describe_cost()
             );
-            print::data(line.trim_end());
+            print::print_data(line.trim_end());
         }
     }
     Ok(exit::DONE)
 }
 
 /// A definition with what its files say about it.
-fn listed(place: &Place, named: Named) -> Listed {
+fn list_entry_of_definition(place: &ProjectPlace, named: NamedDefinition) -> ListedDefinition {
     let hides = hidden_definition(&named, &names_in_home(place.home.root()));
-    let Named { name, path, origin } = named;
+    let NamedDefinition { name, path, origin } = named;
     let form = if path.is_dir() { "agent" } else { "piece" };
-    let read = locate(&path.to_string_lossy(), &place.here, place.home.root()).ok().and_then(|location| {
-        let files = disk(&location).ok()?;
-        Some(definition::look(
-            &files,
-            &location.base,
-            location.file.as_deref(),
-            &[],
-            &RecordedLoadOptions::default(),
-        ))
-    });
+    let read =
+        find_definition(&path.to_string_lossy(), &place.here, place.home.root()).ok().and_then(|location| {
+            let files = open_disk_files(&location).ok()?;
+            Some(definition::inspect_definition(
+                &files,
+                &location.base,
+                location.file.as_deref(),
+                &[],
+                &RecordedLoadOptions::default(),
+            ))
+        });
     let description = read.as_ref().map(|read| match &read.settings.description {
         text if text.is_empty() => read.settings.title.clone(),
         text => text.lines().next().unwrap_or_default().to_owned(),
     });
     let usual_calls = read.as_ref().and_then(|read| usual_calls(read.flow.as_deref()?));
-    Listed {
+    ListedDefinition {
         usual_calls,
         known: None,
         hides,

@@ -18,7 +18,7 @@ use cuegate_view::{Graph, RunState, StampedRecord, TimeZone, check_json, render_
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::{Place, diff, list, load, serve, texts, view_of};
+use super::{ProjectPlace, diff, list, load_with_defaults, serve, texts_of_journal, view_of};
 use crate::{
     Failure, Program, config, definition, definition::KeptFiles, doctor, exit, run_changes::compare_files,
 };
@@ -31,15 +31,16 @@ const ANSWERS: Duration = Duration::from_secs(5);
 
 /// A project whose runs are shown.
 pub(super) struct LocalProject {
-    place: Place,
+    place: ProjectPlace,
     observer: Observer,
     program: Program,
 }
 
 impl LocalProject {
-    pub(super) fn new(place: &Place) -> Result<LocalProject, Failure> {
+    pub(super) fn new(place: &ProjectPlace) -> Result<LocalProject, Failure> {
         let home = place.home.clone();
-        let own = Place { here: place.here.clone(), home: home.clone(), builtins: place.builtins.clone() };
+        let own =
+            ProjectPlace { here: place.here.clone(), home: home.clone(), builtins: place.builtins.clone() };
         Ok(LocalProject { place: own, observer: Observer::new(home), program: Program::current()? })
     }
 
@@ -60,19 +61,25 @@ impl LocalProject {
 
     /// The records of a run and its state.
     fn folded(&self, run: &RunId) -> Result<(Vec<StampedRecord>, Run), Problem> {
-        let (_, records) = view_of(&*self.journal()?, run).map_err(problem)?;
+        let (_, records) = view_of(&*self.journal()?, run).map_err(problem_of_failure)?;
         let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
         Ok((records, run))
     }
 
     /// Loads the definition of a run from the files that it kept.
-    fn definition(&self, run: &RunId) -> Result<definition::Definition, Problem> {
+    fn definition(&self, run: &RunId) -> Result<definition::CompiledDefinition, Problem> {
         let journal = self.journal()?;
         let (_, run) = self.folded(run)?;
         let started = run.started();
         let kept = started.sources.iter().map(|kept| (kept.path.clone(), kept.blob.clone()));
         let files = KeptFiles::new(&*journal, kept);
-        Ok(definition::load(&files, &started.base, started.file.as_deref(), &started.set, &started.load))
+        Ok(definition::compile_definition(
+            &files,
+            &started.base,
+            started.file.as_deref(),
+            &started.set,
+            &started.load,
+        ))
     }
 
     /// Runs this program in the project, and returns its standard output.
@@ -93,12 +100,12 @@ impl LocalProject {
         if ran.status.success() {
             return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
         }
-        Err(refusal(&String::from_utf8_lossy(&ran.stderr)))
+        Err(parse_refusal(&String::from_utf8_lossy(&ran.stderr)))
     }
 
     /// Refuses what makes no sense for a run that has ended.
     fn goes_on(&self, run: &RunId, what: &str) -> Result<(), Problem> {
-        let (view, _) = view_of(&*self.journal()?, run).map_err(problem)?;
+        let (view, _) = view_of(&*self.journal()?, run).map_err(problem_of_failure)?;
         match &view.state {
             // A larger limit continues it.
             RunState::Ended(EndState::Exhausted) if what == "resumed" => Ok(()),
@@ -149,7 +156,7 @@ impl LocalProject {
                 // Without an error it is the end of the run, or another wait.
                 let said = fs::read_to_string(&path).unwrap_or_default();
                 let is_refused = !status.success() && said.lines().any(|line| line.starts_with("error: "));
-                return if is_refused { Err(refusal(&said)) } else { Ok(()) };
+                return if is_refused { Err(parse_refusal(&said)) } else { Ok(()) };
             }
             std::thread::sleep(EVERY);
         }
@@ -160,7 +167,7 @@ impl LocalProject {
 }
 
 /// What the program printed when it refused.
-fn refusal(said: &str) -> Problem {
+fn parse_refusal(said: &str) -> Problem {
     let part = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
     let message = part("error: ").unwrap_or_else(|| {
         said.lines().last().unwrap_or("cuegate failed without a reason").trim().to_owned()
@@ -194,14 +201,14 @@ impl Project for LocalProject {
 
     fn report(&self, run: &RunId) -> Result<String, Problem> {
         let journal = self.journal()?;
-        let (mut view, records) = view_of(&*journal, run).map_err(problem)?;
+        let (mut view, records) = view_of(&*journal, run).map_err(problem_of_failure)?;
         compare_files(&self.place.home, &*journal, &mut view, &records);
-        Ok(render_report(&view, &texts(&*journal), &TimeZone::system()))
+        Ok(render_report(&view, &texts_of_journal(&*journal), &TimeZone::system()))
     }
 
     fn diff(&self, run: &RunId, records: Option<(u64, u64)>) -> Result<String, Problem> {
         let (all, folded) = self.folded(run)?;
-        let patch = diff::patch(&self.place, &all, &folded, records).map_err(problem)?;
+        let patch = diff::patch_of_run(&self.place, &all, &folded, records).map_err(problem_of_failure)?;
         let none = || Problem::new(404, "the run worked outside of git, so its changes are not known");
         Ok(String::from_utf8_lossy(&patch.ok_or_else(none)?).into_owned())
     }
@@ -211,7 +218,7 @@ impl Project for LocalProject {
     }
 
     fn agents(&self) -> Result<Value, Problem> {
-        let config = config::load(self.place.home.root()).map_err(problem)?;
+        let config = config::load_config(self.place.home.root()).map_err(problem_of_failure)?;
         let working = doctor::working_providers(&self.program, &config);
         // The one that is used if none is chosen.
         let usual = config.run.provider.clone().or_else(|| match working.as_slice() {
@@ -264,10 +271,11 @@ impl Project for LocalProject {
                 words.extend(start_options(&wanted));
                 let StartRequest { definition, task, args, folder, .. } = *wanted;
                 let within = folder.as_deref().map(|folder| self.place.within(folder.as_ref()));
-                let within = within.transpose().map_err(problem)?;
+                let within = within.transpose().map_err(problem_of_failure)?;
                 words.extend(folder.map(|folder| format!("--cd={folder}")));
-                let location = within.as_ref().unwrap_or(&self.place).locate(&definition).map_err(problem)?;
-                let params = load(&location, &[]).map_err(problem)?.params;
+                let location =
+                    within.as_ref().unwrap_or(&self.place).locate(&definition).map_err(problem_of_failure)?;
+                let params = load_with_defaults(&location, &[]).map_err(problem_of_failure)?.params;
                 for (name, value) in args {
                     if !params.iter().any(|param| *param.name == *name) {
                         let message = format!(
@@ -308,7 +316,7 @@ fn start_options(wanted: &StartRequest) -> Vec<String> {
     options.into_iter().flatten().collect()
 }
 
-fn problem(failure: Failure) -> Problem {
+fn problem_of_failure(failure: Failure) -> Problem {
     let status = if failure.code == exit::USAGE { 409 } else { 500 };
     Problem { status, message: failure.message, hint: failure.hint }
 }
@@ -330,7 +338,7 @@ pub(super) fn running_server(home: &StateDir) -> Option<String> {
 ///
 /// # Errors
 /// When no server runs, or it listens on a socket file, which no browser opens.
-pub(super) fn page_link(place: &Place, run: Option<&RunId>) -> Result<String, Problem> {
+pub(super) fn page_link(place: &ProjectPlace, run: Option<&RunId>) -> Result<String, Problem> {
     let none = || Problem {
         hint: Some("start one with `cuegate serve` in another terminal".to_owned()),
         ..Problem::new(409, "no server of this project runs")

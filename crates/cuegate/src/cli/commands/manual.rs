@@ -4,38 +4,43 @@ use std::{fs, io};
 
 use clap::CommandFactory as _;
 
-use super::Place;
+use super::ProjectPlace;
 use crate::{
     Failure,
     cli::{
-        args::{Cli, Completions, Man},
+        args::{Cli, CompletionsArgs, ManArgs},
         print,
     },
     exit,
 };
 
-pub(super) fn completions(args: &Completions) -> Result<u8, Failure> {
+pub(super) fn print_completions(args: &CompletionsArgs) -> Result<u8, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "cuegate", &mut text);
-    print::exact(&String::from_utf8_lossy(&text));
+    print::print_exact(&String::from_utf8_lossy(&text));
     Ok(exit::DONE)
 }
 
-pub(super) fn man(place: &Place, args: &Man) -> Result<u8, Failure> {
+pub(super) fn write_manual(place: &ProjectPlace, args: &ManArgs) -> Result<u8, Failure> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
     let Some(folder) = &args.dir else {
         let mut page = Vec::new();
-        clap_mangen::Man::new(command).render(&mut page).map_err(failed)?;
-        print::exact(&String::from_utf8_lossy(&page));
+        clap_mangen::Man::new(command).render(&mut page).map_err(wrap_manual_error)?;
+        print::print_exact(&String::from_utf8_lossy(&page));
         return Ok(exit::DONE);
     };
     let folder = place.here.join(folder);
-    fs::create_dir_all(&folder).and_then(|()| clap_mangen::generate_to(command, &folder)).map_err(failed)?;
-    print::line(&format!("the pages are in {}; `man -M` needs them in a folder man1", folder.display()));
+    fs::create_dir_all(&folder)
+        .and_then(|()| clap_mangen::generate_to(command, &folder))
+        .map_err(wrap_manual_error)?;
+    print::print_line(&format!(
+        "the pages are in {}; `man -M` needs them in a folder man1",
+        folder.display()
+    ));
     Ok(exit::DONE)
 }
 
-fn failed(error: io::Error) -> Failure {
+fn wrap_manual_error(error: io::Error) -> Failure {
     Failure::environment(format!("failed to write the manual: {error}"))
 }

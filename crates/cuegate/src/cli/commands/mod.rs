@@ -54,15 +54,15 @@ use crate::{
     cli::help_groups::{self, grouped_command},
     config::Config,
     definition,
-    definition::{Definition, DiskFiles, Location, locate},
+    definition::{CompiledDefinition, DiskFiles, Location, find_definition},
     exit, project,
     project::view_of,
     run_changes::compare_files,
 };
 
 /// Parses the arguments and runs the command.
-pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
-    let mut place = Place::here()?;
+pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
+    let mut place = ProjectPlace::here()?;
     place.builtins = builtins_of(&place, &args)?;
     let (command, args) = command_for(&place, args);
     let matches = match command.try_get_matches_from(&args) {
@@ -75,14 +75,14 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
             let _ = error.print();
             let words: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
             if let Some(advice) = help_groups::advise_on(&error, &words) {
-                print::important(&format!("hint: {advice}"));
+                print::print_important(&format!("hint: {advice}"));
             }
             return Ok(code);
         }
     };
     let cli =
         Cli::from_arg_matches(&matches).map_err(|error| Failure::usage(error.to_string(), "see --help"))?;
-    print::want(print::Wanted {
+    print::set_output_options(print::PrintOptions {
         colours: match cli.color {
             Color::Auto => None,
             Color::Always => Some(true),
@@ -92,44 +92,44 @@ pub(super) fn dispatch(args: Vec<OsString>) -> Result<u8, Failure> {
         no_progress: cli.no_progress,
     });
     match cli.command {
-        Verb::Check(args) => check::check(&place, args),
-        Verb::Explain(args) => check::explain(&args),
-        Verb::Schema(args) => schema::schema(&args),
-        Verb::Show(args) => check::show(&place, &args),
-        Verb::Price(args) => price::price(&place, &args),
-        Verb::Graph(args) => graph::graph(&place, &args),
-        Verb::Simulate(args) => simulate::simulate(&place, &args),
-        Verb::Init(args) => init::init(&place, &args),
-        Verb::List(args) => list::list(&place, &args),
+        Verb::Check(args) => check::check_or_watch(&place, args),
+        Verb::Explain(args) => check::explain_finding(&args),
+        Verb::Schema(args) => schema::print_schema(&args),
+        Verb::Show(args) => check::show_definition(&place, &args),
+        Verb::Price(args) => price::price_definition(&place, &args),
+        Verb::Graph(args) => graph::draw_graph(&place, &args),
+        Verb::Simulate(args) => simulate::simulate_definition(&place, &args),
+        Verb::Init(args) => init::create_from_starter(&place, &args),
+        Verb::List(args) => list::list_definitions(&place, &args),
         Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
-        Verb::Work(args) => work::work(&place, &args),
-        Verb::Resume(args) => resume::resume(&place, args),
-        Verb::Retry(args) => resume::retry(&place, *args),
-        Verb::Instruct(args) => instruct::instruct(&place, *args),
-        Verb::Answer(args) => answer::answer(&place, args),
-        Verb::Cancel(args) => answer::cancel(&place, &args),
-        Verb::Runs(args) => inspect::runs(&place, &args),
-        Verb::Status(args) => inspect::status(&place, &args),
-        Verb::Log(args) => follow::log(&place, &args),
-        Verb::Attach(args) => follow::attach(&place, &args),
-        Verb::Prompt(args) => prompt::prompt(&place, &args),
-        Verb::Serve(args) => serve::serve(&place, &args),
-        Verb::Watch(args) => screen::watch(&place, &args),
-        Verb::Report(args) => inspect::report(&place, &args),
-        Verb::Diff(args) => diff::diff(&place, &args),
-        Verb::Effect(args) => effect::effect(&place, &args),
-        Verb::Clean(args) => clean::clean(&place, &args),
-        Verb::Apply(args) => apply::apply(&place, &args),
-        Verb::Undo(args) => undo::undo(&place, &args),
-        Verb::Completions(args) => manual::completions(&args),
-        Verb::Man(args) => manual::man(&place, &args),
-        Verb::Doctor(args) => doctor::doctor(&place, &args),
-        Verb::Config(args) => config::config(&place, &args),
+        Verb::Work(args) => work::work_on_queue(&place, &args),
+        Verb::Resume(args) => resume::resume_stopped_run(&place, args),
+        Verb::Retry(args) => resume::retry_run(&place, *args),
+        Verb::Instruct(args) => instruct::start_follow_up_run(&place, *args),
+        Verb::Answer(args) => answer::answer_run(&place, args),
+        Verb::Cancel(args) => answer::cancel_run(&place, &args),
+        Verb::Runs(args) => inspect::list_runs(&place, &args),
+        Verb::Status(args) => inspect::print_run_status(&place, &args),
+        Verb::Log(args) => follow::print_log(&place, &args),
+        Verb::Attach(args) => follow::attach_to_run(&place, &args),
+        Verb::Prompt(args) => prompt::preview_prompt(&place, &args),
+        Verb::Serve(args) => serve::serve_project(&place, &args),
+        Verb::Watch(args) => screen::watch_runs(&place, &args),
+        Verb::Report(args) => inspect::print_run_report(&place, &args),
+        Verb::Diff(args) => diff::print_diff(&place, &args),
+        Verb::Effect(args) => effect::list_or_settle_effects(&place, &args),
+        Verb::Clean(args) => clean::clean_worktrees(&place, &args),
+        Verb::Apply(args) => apply::apply_changes(&place, &args),
+        Verb::Undo(args) => undo::undo_changes(&place, &args),
+        Verb::Completions(args) => manual::print_completions(&args),
+        Verb::Man(args) => manual::write_manual(&place, &args),
+        Verb::Doctor(args) => doctor::run_doctor(&place, &args),
+        Verb::Config(args) => config::show_config(&place, &args),
     }
 }
 
 /// The value of `--builtins`, which the parameters of a definition may depend on.
-fn builtins_of(place: &Place, args: &[OsString]) -> Result<Option<PathBuf>, Failure> {
+fn builtins_of(place: &ProjectPlace, args: &[OsString]) -> Result<Option<PathBuf>, Failure> {
     const FLAG: &str = "--builtins";
     let words = || args.iter().take_while(|word| *word != "--");
     let joined =
@@ -151,15 +151,17 @@ fn builtins_of(place: &Place, args: &[OsString]) -> Result<Option<PathBuf>, Fail
 ///
 /// A word may be the PATH or the value of such an option, so each word is tried: it is the PATH if the command line,
 /// parsed with the parameters of that definition, yields it as PATH.
-fn command_for(place: &Place, args: Vec<OsString>) -> (clap::Command, Vec<OsString>) {
-    for word in params::candidates(&args, &["run"]) {
+fn command_for(place: &ProjectPlace, args: Vec<OsString>) -> (clap::Command, Vec<OsString>) {
+    for word in params::find_path_candidates(&args, &["run"]) {
         let Ok(location) = place.locate(&word) else { continue };
         // A definition with errors has options as well: `run` reports its errors.
-        let Ok(Definition { params, settings, .. }) = load(&location, &params::set_names(&args)) else {
+        let Ok(CompiledDefinition { params, settings, .. }) =
+            load_with_defaults(&location, &params::set_names(&args))
+        else {
             continue;
         };
-        let command = params::extend(grouped_command(), &params, &settings);
-        let args = params::joined(&args, &params);
+        let command = params::add_param_options(grouped_command(), &params, &settings);
+        let args = params::join_boolean_flags(&args, &params);
         // `--help` would stop the parser before the path is known.
         let asked = |word: &&OsString| *word != "--help" && *word != "-h";
         let read = command.clone().ignore_errors(true).try_get_matches_from(args.iter().filter(asked));
@@ -176,15 +178,15 @@ fn command_for(place: &Place, args: Vec<OsString>) -> (clap::Command, Vec<OsStri
 ///
 /// # Errors
 /// When it has errors: the option may be a parameter that could not be read.
-fn definition_is_sound(place: &Place, args: &[OsString]) -> Result<(), Failure> {
-    let words = params::candidates(args, &["run", "price"]);
+fn definition_is_sound(place: &ProjectPlace, args: &[OsString]) -> Result<(), Failure> {
+    let words = params::find_path_candidates(args, &["run", "price"]);
     let named = words.into_iter().find_map(|word| Some((place.locate(&word).ok()?, word)));
     let Some((location, word)) = named else { return Ok(()) };
-    let definition = load(&location, &params::set_names(args))?;
+    let definition = load_with_defaults(&location, &params::set_names(args))?;
     if definition.flow.is_some() {
         return Ok(());
     }
-    check::tell(&definition.diagnostics, &definition.sources, false);
+    check::print_diagnostics(&definition.diagnostics, &definition.sources, false);
     Err(Failure::usage(
         format!("`{word}` has errors"),
         format!("fix the errors above, then run `cuegate check {word}`"),
@@ -192,7 +194,7 @@ fn definition_is_sound(place: &Place, args: &[OsString]) -> Result<(), Failure> 
 }
 
 /// The current folder and its project.
-pub(super) struct Place {
+pub(super) struct ProjectPlace {
     /// The current folder.
     here: PathBuf,
     /// The state dir of the project.
@@ -201,19 +203,19 @@ pub(super) struct Place {
     builtins: Option<PathBuf>,
 }
 
-impl Place {
-    fn here() -> Result<Place, Failure> {
+impl ProjectPlace {
+    fn here() -> Result<ProjectPlace, Failure> {
         let here = std::env::current_dir()
             .map_err(|error| Failure::environment(format!("failed to find the current folder: {error}")))?;
         let home = StateDir::new(&project::root_of(&here));
-        Ok(Place { here, home, builtins: None })
+        Ok(ProjectPlace { here, home, builtins: None })
     }
 
     /// The same project, as seen from a folder of it.
     ///
     /// # Errors
     /// When there is no such folder, or it belongs to another project.
-    fn within(&self, folder: &Path) -> Result<Place, Failure> {
+    fn within(&self, folder: &Path) -> Result<ProjectPlace, Failure> {
         let shown = folder.display();
         let failed = |why: String, hint: &str| Err(Failure::usage(format!("`{shown}` {why}"), hint));
         let here = match std::fs::canonicalize(self.here.join(folder)) {
@@ -232,7 +234,7 @@ impl Place {
         if project::root_of(&here) != self.home.root() {
             return failed("is a project of its own".to_owned(), "start the command there");
         }
-        Ok(Place { here, home: self.home.clone(), builtins: self.builtins.clone() })
+        Ok(ProjectPlace { here, home: self.home.clone(), builtins: self.builtins.clone() })
     }
 
     /// The folder relative to the top of the project, with `/`; `None` at the top.
@@ -244,7 +246,7 @@ impl Place {
     /// Finds a definition, with the definitions of TAKT that the user names.
     fn locate(&self, typed: &str) -> Result<Location, Failure> {
         let mut location = self.locate_definition(typed)?;
-        let configured = || crate::config::load(self.home.root()).ok()?.takt.builtins;
+        let configured = || crate::config::load_config(self.home.root()).ok()?.takt.builtins;
         if let Some(builtins) = self.builtins.clone().or_else(configured) {
             location.takt = Some(self.home.root().join(builtins));
         }
@@ -252,7 +254,7 @@ impl Place {
     }
 
     fn locate_definition(&self, typed: &str) -> Result<Location, Failure> {
-        let found = locate(typed, &self.here, self.home.root());
+        let found = find_definition(typed, &self.here, self.home.root());
         // A folder without a definition may have the name of a starter.
         let is_definition = found.as_ref().is_ok_and(Location::has_files);
         let Some(starter) = init::built_in(typed).filter(|_| !is_definition) else {
@@ -261,7 +263,7 @@ impl Place {
         let home = StateDir::create(self.home.root())?;
         let path =
             crate::init::write_built_in(starter, (home.root(), &self.here), &home.dir().join("starters"))?;
-        let location = locate(&path.to_string_lossy(), &self.here, self.home.root());
+        let location = find_definition(&path.to_string_lossy(), &self.here, self.home.root());
         let location = location.map_err(|(message, hint)| Failure::usage(message, hint))?;
         Ok(Location { built_in: Some(starter.name), ..location })
     }
@@ -282,58 +284,63 @@ impl Place {
 
     /// The journal, read-only; an error if the project has no runs.
     fn view(&self) -> Result<Arc<dyn Journal>, Failure> {
-        project::view(&self.home)?.ok_or_else(project::no_runs)
+        project::open_journal_read_only(&self.home)?.ok_or_else(project::no_runs)
     }
 }
 
 /// Loads a definition with default options.
-fn load(location: &Location, set: &[String]) -> Result<Definition, Failure> {
+fn load_with_defaults(location: &Location, set: &[String]) -> Result<CompiledDefinition, Failure> {
     load_as(location, set, &RecordedLoadOptions::default())
 }
 
 /// Loads a definition.
-fn load_as(location: &Location, set: &[String], how: &RecordedLoadOptions) -> Result<Definition, Failure> {
-    let files = disk(location)?;
-    let mut definition = definition::load(&files, &location.base, location.file.as_deref(), set, how);
+fn load_as(
+    location: &Location,
+    set: &[String],
+    how: &RecordedLoadOptions,
+) -> Result<CompiledDefinition, Failure> {
+    let files = open_disk_files(location)?;
+    let mut definition =
+        definition::compile_definition(&files, &location.base, location.file.as_deref(), set, how);
     location.show_in(&mut definition.sources);
     Ok(definition)
 }
 
 /// The files on disk that a definition may read.
-fn disk(location: &Location) -> Result<DiskFiles, Failure> {
+fn open_disk_files(location: &Location) -> Result<DiskFiles, Failure> {
     DiskFiles::new(&location.root).map(|files| files.with_takt(location.takt.as_deref())).map_err(|error| {
         Failure::environment(format!("failed to open `{}`: {error}", location.root.display()))
     })
 }
 
 /// Looks up texts in the journal, for views.
-fn texts(journal: &dyn Journal) -> impl Fn(&BlobRef) -> Option<String> + '_ {
+fn texts_of_journal(journal: &dyn Journal) -> impl Fn(&BlobRef) -> Option<String> + '_ {
     |blob| read_stored_text(journal, blob).ok()
 }
 
 /// Drives a run with live output.
-fn drive(ready: crate::start_run::Ready) -> Result<(), Failure> {
+fn drive_run(ready: crate::start_run::PreparedRun) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
     let driven = runtime.block_on(async {
         let stop = super::stop::on_signals("cuegate resume last");
-        let mut live = super::live::Live::new(ready.journal());
+        let mut live = super::live::LivePrinter::new(ready.journal());
         live.catch_up(&ready.before);
         ready.drive(stop, &mut |notice| live.show(&notice)).await
     });
     // Do not wait for git processes that still scan a large tree.
     runtime.shutdown_background();
     if let Some(trouble) = driven?.trouble {
-        print::line(&format!("note: {trouble}"));
+        print::print_line(&format!("note: {trouble}"));
     }
     Ok(())
 }
 
 /// Prints the state of a run after it was driven.
 fn tell_end(
-    place: &Place,
+    place: &ProjectPlace,
     journal: &dyn Journal,
     id: &RunId,
     config: &Config,
@@ -342,19 +349,19 @@ fn tell_end(
     let (mut view, records) = view_of(journal, id)?;
     compare_files(&place.home, journal, &mut view, &records);
     if json {
-        print::json(&view.to_json(&texts(journal)));
+        print::print_json(&view.to_json(&texts_of_journal(journal)));
     } else {
         let undo = diff::undo_hint(place, id.as_str(), &records);
         let zone = cuegate_view::TimeZone::system();
-        for line in cuegate_view::render_run_end(&view, &texts(journal), &zone, undo.as_deref()) {
+        for line in cuegate_view::render_run_end(&view, &texts_of_journal(journal), &zone, undo.as_deref()) {
             // A result, which `--quiet` keeps.
-            print::important(&line);
+            print::print_important(&line);
         }
     }
     // A user who interrupted the run needs no notification.
     if view.exit_code() != Some(exit::INTERRUPTED) {
-        let summary = view.summary_text(&texts(journal));
-        super::notify::notify(&config.notify, &view, summary);
+        let summary = view.summary_text(&texts_of_journal(journal));
+        super::notify::send_notifications(&config.notify, &view, summary);
     }
     Ok(view.exit_code().unwrap_or(exit::ENVIRONMENT))
 }

@@ -8,20 +8,20 @@ use cuegate_flow::{
 
 use cuegate_view::PlannedEffect;
 
-use super::{Place, check, disk, read_options};
+use super::{ProjectPlace, check, open_disk_files, read_options};
 use crate::{
     Failure,
     cli::{args, print, set_values},
     config,
     config::Config,
-    definition::{Definition, both, each_way, look},
+    definition::{CompiledDefinition, combine_variants, each_way, inspect_definition},
     exit,
-    limits::{Asked, terms},
+    limits::{ModelChoice, cost_terms_of_flow},
     providers,
 };
 
 /// The models that a run asks, as the definition, the flags and the configuration name them.
-fn models(flow: &Flow, asked: Asked<'_>, config: &Config) -> Vec<String> {
+fn collect_asked_models(flow: &Flow, asked: ModelChoice<'_>, config: &Config) -> Vec<String> {
     if let Some(model) = asked.model {
         return vec![model.to_owned()];
     }
@@ -43,61 +43,68 @@ fn models(flow: &Flow, asked: Asked<'_>, config: &Config) -> Vec<String> {
 }
 
 /// Prints upper bounds on what a run of a definition can do and cost.
-pub(super) fn price(place: &Place, args: &args::Price) -> Result<u8, Failure> {
+pub(super) fn price_definition(place: &ProjectPlace, args: &args::PriceArgs) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
-    let how = read_options::how(place, &args.path, &location, args.phases)?;
-    let names = set_values::names(&args.set)?;
-    let config = config::load(place.home.root())?;
-    let asked = Asked {
+    let how = read_options::read_load_options(place, &args.path, &location, args.phases)?;
+    let names = set_values::parse_set_names(&args.set)?;
+    let config = config::load_config(place.home.root())?;
+    let asked = ModelChoice {
         provider: args.provider.as_deref().or(config.run.provider.as_deref()),
         model: args.model.as_deref(),
     };
     let budget = config.budget.budget().with(args.limits.budget());
     asked.provider.map_or(Ok(()), providers::check_name)?;
-    let files = disk(&location)?;
+    let files = open_disk_files(&location)?;
     let (base, file) = (&location.base, location.file.as_deref());
     let (alone, there) = each_way(&files, base, file, |interactive| {
-        let mut definition =
-            look(&files, base, file, &names, &RecordedLoadOptions { interactive, ..how.clone() });
+        let mut definition = inspect_definition(
+            &files,
+            base,
+            file,
+            &names,
+            &RecordedLoadOptions { interactive, ..how.clone() },
+        );
         location.show_in(&mut definition.sources);
         definition
     });
     set_values::look_at(&alone, &args.set, &names)?;
-    let unsound = |definition: &Definition| {
-        check::tell(&definition.diagnostics, &definition.sources, false);
+    let unsound = |definition: &CompiledDefinition| {
+        check::print_diagnostics(&definition.diagnostics, &definition.sources, false);
         Err(Failure::usage(
             format!("`{}` has errors", args.path),
             format!("fix the errors above, then run `cuegate check {}`", args.path),
         ))
     };
     // Rules that ask a person exist only in interactive runs; the bound must hold for both variants.
-    let is_sound = |definition: &Definition| definition.flow.is_some();
+    let is_sound = |definition: &CompiledDefinition| definition.flow.is_some();
     let ways = match there {
         Some(there) if is_sound(&alone) && is_sound(&there) => vec![alone, there],
-        Some(there) => return unsound(&both(alone, there)),
+        Some(there) => return unsound(&combine_variants(alone, there)),
         None if is_sound(&alone) => vec![alone],
         None => return unsound(&alone),
     };
     let flows: Vec<(&Flow, Terms)> = ways
         .iter()
         .filter_map(|way| way.flow.as_deref())
-        .map(|flow| (flow, terms(flow, asked, &budget, args.max_iterations, args.repairs, &config)))
+        .map(|flow| {
+            (flow, cost_terms_of_flow(flow, asked, &budget, args.max_iterations, args.repairs, &config))
+        })
         .collect();
     let flows: Vec<(&Flow, &Terms)> = flows.iter().map(|(flow, terms)| (*flow, terms)).collect();
     let Some((first, others)) = flows.split_first() else { return unsound(&ways[0]) };
     let (found, dearest) = price_any(*first, others);
     let sources = &ways[dearest].sources;
-    let models = models(first.0, asked, &config);
+    let models = collect_asked_models(first.0, asked, &config);
     if args.json {
         let mut json = cuegate_view::price_json(&found, sources);
         json["models"] = models.into();
-        json["effects"] = check::effects(&ways[0]).iter().map(PlannedEffect::to_json).collect();
-        print::json(&json);
+        json["effects"] = check::effects_of_definition(&ways[0]).iter().map(PlannedEffect::to_json).collect();
+        print::print_json(&json);
     } else {
-        print::data(&format!("model       {}", models.join(", ")));
-        print::data(&cuegate_view::render_cost_bound(&found, sources));
-        for effect in check::effects(&ways[0]) {
-            print::data(&format!("effect      {}", cuegate_view::clean_to_one_line(&effect.line())));
+        print::print_data(&format!("model       {}", models.join(", ")));
+        print::print_data(&cuegate_view::render_cost_bound(&found, sources));
+        for effect in check::effects_of_definition(&ways[0]) {
+            print::print_data(&format!("effect      {}", cuegate_view::clean_to_one_line(&effect.line())));
         }
     }
     // The process exits now; freeing a large definition first would waste time.

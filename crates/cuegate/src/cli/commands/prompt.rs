@@ -5,15 +5,15 @@ use cuegate_flow::model::Act;
 use cuegate_view::{KnownValues, prompt_preview};
 use serde_json::json;
 
-use super::{Place, check};
+use super::{ProjectPlace, check};
 use crate::{
     Failure,
-    cli::{args::Prompt, print},
+    cli::{args::PromptArgs, print},
     exit,
 };
 
-pub(super) fn prompt(place: &Place, args: &Prompt) -> Result<u8, Failure> {
-    let (_, flow) = check::sound(place, &args.path, &args.set, args.phases)?;
+pub(super) fn preview_prompt(place: &ProjectPlace, args: &PromptArgs) -> Result<u8, Failure> {
+    let (_, flow) = check::load_sound_definition(place, &args.path, &args.set, args.phases)?;
     let asked = || flow.steps.iter().filter(|step| matches!(step.act, Act::Ask(_)));
     let found = match &args.step {
         Some(name) => asked().find(|step| *step.name == **name),
@@ -38,17 +38,17 @@ pub(super) fn prompt(place: &Place, args: &Prompt) -> Result<u8, Failure> {
     let known = KnownValues { task: args.task.clone(), params };
     let (system, text) = prompt_preview(&flow, step, &known).unwrap_or_default();
     if args.json {
-        print::json(
+        print::print_json(
             &json!({"schema": "cuegate/prompt/v1", "step": *step.name, "system": system, "prompt": text}),
         );
         return Ok(exit::DONE);
     }
-    print::line(&format!("{}: ⟨…⟩ is a value that a run provides", step.name));
+    print::print_line(&format!("{}: ⟨…⟩ is a value that a run provides", step.name));
     if let Some(system) = system {
-        print::line("--- system prompt");
-        print::exact(&system);
-        print::line("--- prompt");
+        print::print_line("--- system prompt");
+        print::print_exact(&system);
+        print::print_line("--- prompt");
     }
-    print::exact(&text);
+    print::print_exact(&text);
     Ok(exit::DONE)
 }

@@ -8,14 +8,14 @@ use cuegate_runner::{InboxMessage, now_ms, read_stored_text, waits_for_person};
 
 use crate::{
     Failure,
-    cli::{notify::notify, print, stop},
+    cli::{notify::send_notifications, print, stop},
     start_run,
-    start_run::{Again, Host, Ready},
+    start_run::{Host, PreparedRun, ResumeRequest},
 };
 
 /// Drives a run until it ends or suspends. At an interactive terminal, prompts for answers and continues with them.
-pub(super) fn drive(host: &Host, id: &RunId, ready: Ready) -> Result<(), Failure> {
-    super::drive(ready).map_err(|failure| match host.home.journal().exists() {
+pub(super) fn drive_with_prompts(host: &Host, id: &RunId, ready: PreparedRun) -> Result<(), Failure> {
+    super::drive_run(ready).map_err(|failure| match host.home.journal().exists() {
         true => failure,
         false => Failure {
             message: format!(
@@ -30,37 +30,37 @@ pub(super) fn drive(host: &Host, id: &RunId, ready: Ready) -> Result<(), Failure
             ..failure
         },
     })?;
-    while waits(&*host.journal, id)? {
+    while may_prompt_for_answer(&*host.journal, id)? {
         // The person may have gone away.
         let (view, _) = crate::project::view_of(&*host.journal, id)?;
-        notify(&host.config.notify, &view, None);
-        if !asked(&*host.journal, id)? {
+        send_notifications(&host.config.notify, &view, None);
+        if !prompt_and_post_answer(&*host.journal, id)? {
             break;
         }
-        super::drive(start_run::resume(host, id, &Again::default())?)?;
+        super::drive_run(start_run::prepare_resumed_run(host, id, &ResumeRequest::default())?)?;
     }
     Ok(())
 }
 
 /// Whether the run waits for an answer, and a person can be prompted for it.
-fn waits(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
-    Ok(print::is_interactive() && question(journal, id)?.is_some())
+fn may_prompt_for_answer(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
+    Ok(print::is_interactive() && question_of_run(journal, id)?.is_some())
 }
 
 /// Prompts for the answer that a run waits for and posts it to the run. Returns whether there was an answer.
-pub(super) fn asked(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
+pub(super) fn prompt_and_post_answer(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
     if !print::is_interactive() {
         return Ok(false);
     }
-    let Some(question) = question(journal, id)? else { return Ok(false) };
-    let Some(answer) = ask(&question)? else { return Ok(false) };
+    let Some(question) = question_of_run(journal, id)? else { return Ok(false) };
+    let Some(answer) = prompt_for_answer(&question)? else { return Ok(false) };
     let letter = serde_json::to_vec(&InboxMessage::Answer { text: answer }).unwrap_or_default();
     journal.post(id, now_ms(), &letter)?;
     Ok(true)
 }
 
 /// The question of the run, with its context; `None` when the run does not wait for a person.
-pub(super) fn question(journal: &dyn Journal, id: &RunId) -> Result<Option<String>, Failure> {
+pub(super) fn question_of_run(journal: &dyn Journal, id: &RunId) -> Result<Option<String>, Failure> {
     let entries = cuegate_runner::read_records(journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let Some(question) = run.question.as_ref().filter(|_| waits_for_person(&run.state)) else {
@@ -85,19 +85,19 @@ fn previous_answers(journal: &dyn Journal, run: &Run) -> Result<String, Failure>
 }
 
 /// Prompts for an answer. An empty line, the end of the input or Ctrl-C leaves the run suspended.
-pub(super) fn ask(question: &str) -> Result<Option<String>, Failure> {
-    print::important("");
+pub(super) fn prompt_for_answer(question: &str) -> Result<Option<String>, Failure> {
+    print::print_important("");
     for line in question.trim_end().lines() {
-        print::important(&cuegate_view::clean_to_one_line(line));
+        print::print_important(&cuegate_view::clean_to_one_line(line));
     }
-    let answer = line("answer (empty line: leave the run suspended): ")?;
-    print::important("");
+    let answer = read_terminal_line("answer (empty line: leave the run suspended): ")?;
+    print::print_important("");
     Ok(answer.filter(|answer| !answer.is_empty()))
 }
 
 /// Reads a line from the terminal; `None` at the end of the input or on Ctrl-C.
-pub(super) fn line(prompt: &str) -> Result<Option<String>, Failure> {
-    print::prompt(prompt);
+pub(super) fn read_terminal_line(prompt: &str) -> Result<Option<String>, Failure> {
+    print::print_prompt(prompt);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -2,23 +2,23 @@
 
 use cuegate_engine::RecordedLoadOptions;
 
-use super::Place;
+use super::ProjectPlace;
 use cuegate_formats::format_of;
 
-use crate::{Failure, config, config::Phases, definition::Location};
+use crate::{Failure, config, config::PhasesChoice, definition::Location};
 
 /// The load options for a non-interactive run.
 ///
 /// # Errors
 /// When `--phases` is given for a definition that is not a piece, or the configuration cannot be read.
-pub(super) fn how(
-    place: &Place,
+pub(super) fn read_load_options(
+    place: &ProjectPlace,
     path: &str,
     location: &Location,
-    phases: Option<Phases>,
+    phases: Option<PhasesChoice>,
 ) -> Result<RecordedLoadOptions, Failure> {
     // A broken configuration is an error for every format, even one that reads none of its keys.
-    let config = config::load(place.home.root())?;
+    let config = config::load_config(place.home.root())?;
     if !of_piece(location) {
         return match phases {
             None => Ok(RecordedLoadOptions::default()),
@@ -26,7 +26,7 @@ pub(super) fn how(
         };
     }
     Ok(RecordedLoadOptions {
-        separate: phases.or(config.piece.phases) == Some(Phases::Separate),
+        separate: phases.or(config.piece.phases) == Some(PhasesChoice::Separate),
         interactive: false,
         gate_retries: config.run.quality_gate_retries,
         width: config.run.width,

@@ -8,36 +8,36 @@ use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_runner::now_ms;
 use cuegate_view::{TimeZone, clean_to_one_line};
 
-use super::{Place, prompt_user, run, tell_end, texts, view_of};
+use super::{ProjectPlace, prompt_user, run, tell_end, texts_of_journal, view_of};
 use crate::{
     Failure,
     cli::{
-        args::{Resume, Retry},
+        args::{ResumeArgs, RetryArgs},
         print,
     },
     config::{self, Config},
     exit, project,
     resume_run::tree_owner,
     start_run,
-    start_run::{Again, Host, Program, Ready},
+    start_run::{Host, PreparedRun, Program, ResumeRequest},
     tree_lock::TreeLock,
 };
 
 /// `retry`: continues a run that failed or was aborted.
-pub(super) fn retry(place: &Place, args: Retry) -> Result<u8, Failure> {
+pub(super) fn retry_run(place: &ProjectPlace, args: RetryArgs) -> Result<u8, Failure> {
     if args.say.as_ref().is_some_and(|say| say.trim().is_empty()) {
         return Err(Failure::usage("the text of `--say` is empty", "describe what the agent should know"));
     }
     continue_run(place, args.again, Some((args.from, args.say)))
 }
 
-pub(super) fn resume(place: &Place, args: Resume) -> Result<u8, Failure> {
+pub(super) fn resume_stopped_run(place: &ProjectPlace, args: ResumeArgs) -> Result<u8, Failure> {
     continue_run(place, args, None)
 }
 
 fn continue_run(
-    place: &Place,
-    args: Resume,
+    place: &ProjectPlace,
+    args: ResumeArgs,
     retry: Option<(Option<String>, Option<String>)>,
 ) -> Result<u8, Failure> {
     if args.background {
@@ -46,15 +46,15 @@ fn continue_run(
     if let Some(process) = args.batch_process {
         run::end_with(process)?;
     }
-    let journal = project::open_existing(&place.home, run::durability(args.durability))?;
-    let id = project::find(&*journal, &args.run)?;
-    let settings = settings(place, &*journal, &id, args.reload_config)?;
-    let Settings { config, adopted } = settings;
+    let journal = project::open_existing(&place.home, run::convert_durability(args.durability))?;
+    let id = project::find_run_id(&*journal, &args.run)?;
+    let settings = settings_of_run(place, &*journal, &id, args.reload_config)?;
+    let EffectiveConfig { config, adopted } = settings;
     if args.take_over {
         take_over(place, &*journal, &id)?;
     }
     if !cuegate_runner::has_inbox_answer(&*journal, &id)? {
-        prompt_user::asked(&*journal, &id)?;
+        prompt_user::prompt_and_post_answer(&*journal, &id)?;
     }
     let over = match &retry {
         Some(_) => cannot_retry(&*journal, &id)?,
@@ -72,7 +72,7 @@ fn continue_run(
         wait_for_limit(&*journal, &id)?;
     }
     let script = args.script.as_deref().map(run::read_script).transpose()?;
-    let again = Again {
+    let again = ResumeRequest {
         iterations_max: args.max_iterations,
         repairs_max: args.repairs,
         provider: args.provider.clone().or_else(|| script.as_ref().map(|_| "scripted".to_owned())),
@@ -91,25 +91,25 @@ fn continue_run(
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
     let said = again.retry.as_ref().is_some_and(|(_, note)| note.is_some());
-    let ready = start_run::resume(&host, &id, &again)?;
+    let ready = start_run::prepare_resumed_run(&host, &id, &again)?;
     let changed = changed_sources(place, ready.run().started());
     if !changed.is_empty() {
-        print::line(&format!(
+        print::print_line(&format!(
             "note: {} changed since the run started; the run keeps the definition that it started with, a new run uses \
              the changed one",
             changed.join(", ")
         ));
     }
-    print::line(&format!("run {id}: continues"));
+    print::print_line(&format!("run {id}: continues"));
     let code = go_on(place, &host, &id, ready, args.json)?;
     if said && has_unsent_note(&*host.journal, &id)? {
-        print::line("note: no agent was asked, so the text of `--say` was not used");
+        print::print_line("note: no agent was asked, so the text of `--say` was not used");
     }
     Ok(code)
 }
 
 /// The configuration with which a run continues.
-pub(super) struct Settings {
+pub(super) struct EffectiveConfig {
     pub(super) config: Config,
     /// Whether it is not the one that the run has kept until now.
     adopted: bool,
@@ -117,31 +117,31 @@ pub(super) struct Settings {
 
 /// The configuration that a run was started with. That of the files is used only if the user says so: an agent may have
 /// changed them, and they name programs, hosts and folders.
-pub(super) fn settings(
-    place: &Place,
+pub(super) fn settings_of_run(
+    place: &ProjectPlace,
     journal: &dyn Journal,
     id: &RunId,
     reload: bool,
-) -> Result<Settings, Failure> {
+) -> Result<EffectiveConfig, Failure> {
     let entries = cuegate_runner::read_records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let Some(kept) = &run.started().settings else {
-        return Ok(Settings { config: config::load(place.home.root())?, adopted: true });
+        return Ok(EffectiveConfig { config: config::load_config(place.home.root())?, adopted: true });
     };
     let kept = cuegate_runner::read_stored_text(journal, kept)?;
-    let now = config::load(place.home.root());
+    let now = config::load_config(place.home.root());
     if reload {
         let config = now?;
         let adopted = config.source != kept;
-        return Ok(Settings { config, adopted });
+        return Ok(EffectiveConfig { config, adopted });
     }
     if !now.as_ref().is_ok_and(|now| now.source == kept) {
-        print::line(
+        print::print_line(
             "note: `cuegate.toml` changed since the run started; the run keeps the settings that it started with \
              (`--reload-config` uses the changed ones)",
         );
     }
-    Ok(Settings { config: config::parse(&kept)?, adopted: false })
+    Ok(EffectiveConfig { config: config::parse_kept_config(&kept)?, adopted: false })
 }
 
 /// Whether the text of `retry --say` is in no prompt yet.
@@ -152,7 +152,7 @@ fn has_unsent_note(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
 }
 
 /// The files of the definition that are no longer as they were when the run started.
-fn changed_sources(place: &Place, started: &RunStarted) -> Vec<String> {
+fn changed_sources(place: &ProjectPlace, started: &RunStarted) -> Vec<String> {
     let root = place.home.root();
     let is_changed = |source: &&SourceBlob| {
         let now = std::fs::read(root.join(&source.path));
@@ -177,7 +177,7 @@ fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
     if until <= now_ms() {
         return Ok(());
     }
-    print::line(&format!(
+    print::print_line(&format!(
         "run {id}: waiting for the agent's limit, which resets {} (Ctrl-C stops waiting, and nothing is lost)",
         cuegate_view::format_future_time(until, now_ms(), &TimeZone::system())
     ));
@@ -190,7 +190,7 @@ fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
 
 /// Releases the lease of an owner of which this machine cannot tell whether it lives. One that works in the working tree
 /// holds the tree's lock, which is visible across containers: it keeps its lease.
-fn take_over(place: &Place, journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
+fn take_over(place: &ProjectPlace, journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
     let Some(lease) = journal.holder(id)? else { return Ok(()) };
     match lease.owner.liveness() {
         Liveness::Dead => {}
@@ -206,7 +206,7 @@ fn take_over(place: &Place, journal: &dyn Journal, id: &RunId) -> Result<(), Fai
             let made_by = tree_owner(id, run.started());
             let hint = format!("it lives in another container; `cuegate cancel {id}` ends it");
             let lock = TreeLock::take(&place.home, id, made_by.as_deref(), &hint, None)?;
-            print::line(&format!(
+            print::print_line(&format!(
                 "run {id}: taken over from {}, which cannot be seen from here",
                 lease.owner
             ));
@@ -218,13 +218,19 @@ fn take_over(place: &Place, journal: &dyn Journal, id: &RunId) -> Result<(), Fai
 }
 
 /// Drives a run and prints its state afterwards.
-pub(super) fn go_on(place: &Place, host: &Host, id: &RunId, ready: Ready, json: bool) -> Result<u8, Failure> {
-    prompt_user::drive(host, id, ready)?;
+pub(super) fn go_on(
+    place: &ProjectPlace,
+    host: &Host,
+    id: &RunId,
+    ready: PreparedRun,
+    json: bool,
+) -> Result<u8, Failure> {
+    prompt_user::drive_with_prompts(host, id, ready)?;
     tell_end(place, &*host.journal, id, &host.config, json)
 }
 
 /// The command that resumes an exhausted run with a higher limit.
-fn more(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
+fn suggest_higher_limit(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
     let view = view_of(journal, id)?.0;
     Ok(cuegate_view::suggest_continue_commands(&view).into_iter().next().unwrap_or_default())
 }
@@ -255,7 +261,7 @@ fn cannot_retry(journal: &dyn Journal, id: &RunId) -> Result<Option<Failure>, Fa
 }
 
 /// If the run cannot continue, prints why and returns its exit code.
-fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Option<u8>, Failure> {
+fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &ResumeArgs) -> Result<Option<u8>, Failure> {
     let entries = cuegate_runner::read_records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let why = match &run.state {
@@ -271,7 +277,7 @@ fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Opt
         State::Ended { state: EndState::Exhausted, hold: None, .. } => {
             match run.ledger.lacks(args.limits.budget()) {
                 None => return Ok(None),
-                Some(lack) => format!("{lack}; give more: `{}`", more(journal, id)?),
+                Some(lack) => format!("{lack}; give more: `{}`", suggest_higher_limit(journal, id)?),
             }
         }
         State::Ended { state: EndState::Exhausted, .. } => return Ok(None),
@@ -289,11 +295,11 @@ fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &Resume) -> Result<Opt
         }
         State::New | State::Running | State::Suspended(_) => return Ok(None),
     };
-    print::line(&format!("run {id} cannot continue: {why}"));
+    print::print_line(&format!("run {id} cannot continue: {why}"));
     if args.json {
-        print::json(&view_of(journal, id)?.0.to_json(&texts(journal)));
+        print::print_json(&view_of(journal, id)?.0.to_json(&texts_of_journal(journal)));
     }
     // However it ended, there is nothing to resume.
     let is_over = cuegate_runner::is_over(&run.state);
-    Ok(Some(if is_over { exit::USAGE } else { exit::code(&run.state) }))
+    Ok(Some(if is_over { exit::USAGE } else { exit::exit_code_of_state(&run.state) }))
 }

@@ -10,11 +10,12 @@ use cuegate_journal::sqlite;
 use cuegate_runner::{StateDir, sandbox::put_aside_kept_out};
 
 use super::{
-    Place, budget,
+    ProjectPlace, budget,
     budget::UsualCost,
     check, detach, load_as, prompt_user, read_options,
     run_start::{
-        Held, baseline, set_up, tell_beginning, tell_name, tell_unfinished, tell_unread, while_slow,
+        StartNotes, check_baseline, set_up, tell_beginning, tell_name, tell_unfinished, tell_unread,
+        while_slow,
     },
     tell_end,
 };
@@ -25,18 +26,18 @@ use crate::{
         start_checks::check_start,
     },
     cli::{
-        args::{Durability, Run},
+        args::{DurabilityChoice, RunArgs},
         params, print,
     },
     config,
     config::Config,
-    definition::{Definition, Location},
+    definition::{CompiledDefinition, Location},
     doctor,
-    github::{self, Connected, IssueTexts},
+    github::{self, GithubConnection, IssueTexts},
     leftovers,
-    limits::{Asked, terms},
+    limits::{ModelChoice, cost_terms_of_flow},
     project, providers, sandbox_setup, start_run,
-    start_run::{Host, Program, Wishes},
+    start_run::{Host, Program, RunRequest},
     text_file::{read_text, read_text_from},
     tree_lock::Waiting,
     typical_cost::{KnownCosts, usual_calls},
@@ -47,12 +48,12 @@ pub(super) const WAIT_WITHOUT_END_MS: u64 = 7 * 24 * 60 * 60 * 1000;
 /// The longest wait for a provider limit in milliseconds, at a terminal and without one.
 const WAIT_MAX_MS: (u64, u64) = (10 * 60 * 1000, 60 * 1000);
 
-pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Result<u8, Failure> {
+pub(super) fn run(place: &ProjectPlace, args: RunArgs, matches: Option<&ArgMatches>) -> Result<u8, Failure> {
     if args.detach {
-        return detach::detach(place, &args);
+        return detach::run_detached(place, &args);
     }
     if args.watch {
-        return detach::watch(place, &args);
+        return detach::run_and_watch(place, &args);
     }
     run_after(place, args, matches, None)
 }
@@ -62,7 +63,7 @@ pub(super) fn run(place: &Place, args: Run, matches: Option<&ArgMatches>) -> Res
 /// # Errors
 /// When nobody can be asked, or the answer is no.
 pub(super) fn require_review(
-    place: &Place,
+    place: &ProjectPlace,
     typed: &str,
     location: &Location,
     flow: &Flow,
@@ -70,15 +71,15 @@ pub(super) fn require_review(
 ) -> Result<(), Failure> {
     let Some(question) = review_question(&place.home, &place.here, typed, location, flow, off)? else {
         if let Some(hidden) = hidden_by(&place.home, &place.here, typed, location) {
-            print::line(&format!("note: `{typed}` of this project is used instead of {hidden}"));
+            print::print_line(&format!("note: `{typed}` of this project is used instead of {hidden}"));
         }
         return Ok(());
     };
     if !print::is_interactive() {
         return Err(question.refusal());
     }
-    print::important(&cuegate_view::clean_to_one_line(&question.message));
-    let answer = prompt_user::line("run it? [y/N] ")?.unwrap_or_default();
+    print::print_important(&cuegate_view::clean_to_one_line(&question.message));
+    let answer = prompt_user::read_terminal_line("run it? [y/N] ")?.unwrap_or_default();
     if !matches!(answer.as_str(), "y" | "Y" | "yes") {
         return Err(question.refusal());
     }
@@ -87,8 +88,8 @@ pub(super) fn require_review(
 
 /// Runs a definition, in the place of an earlier run if there is one.
 pub(super) fn run_after(
-    place: &Place,
-    args: Run,
+    place: &ProjectPlace,
+    args: RunArgs,
     matches: Option<&ArgMatches>,
     follows: Option<cuegate_engine::Place>,
 ) -> Result<u8, Failure> {
@@ -116,29 +117,29 @@ pub(super) fn run_after(
     if number.is_some() {
         set.extend(issue_names());
     }
-    let config = config::load(place.home.root())?;
+    let config = config::load_config(place.home.root())?;
     let how = RecordedLoadOptions {
-        interactive: person(&location),
-        ..read_options::how(place, &path, &location, args.phases)?
+        interactive: may_ask_person(&location),
+        ..read_options::read_load_options(place, &path, &location, args.phases)?
     };
     let definition = load_as(&location, &set, &how)?;
     let Some(flow) = definition.flow.clone() else {
-        check::tell(&definition.diagnostics, &definition.sources, false);
-        let (errors, _) = check::count(&definition.diagnostics, false);
+        check::print_diagnostics(&definition.diagnostics, &definition.sources, false);
+        let (errors, _) = check::count_errors_and_warnings(&definition.diagnostics, false);
         return Err(Failure::usage(
             format!("`{}` has {errors} error{}", args.path, check::plural(errors)),
             "the run was not started; fix the errors and run it again",
         ));
     };
     require_review(place, &path, &location, &flow, args.no_sandbox)?;
-    let params = params::values(&flow, matches, &with_number(&args, &flow))?;
+    let params = params::collect_param_values(&flow, matches, &with_number(&args, &flow))?;
     // A definition's own `--issue` need not be about GitHub.
     let is_declared = flow.params.iter().any(|param| SHARED_FLAGS.contains(&&*param.flag));
     let issue = match number.filter(|_| !is_declared) {
         Some(number) => Some(github_number(number)?),
         None => number.and_then(|number| github_number(number).ok()).or_else(|| github::issue_of(&params)),
     };
-    let mut wishes = Wishes {
+    let mut wishes = RunRequest {
         path: args.path.clone(),
         params,
         set,
@@ -148,7 +149,7 @@ pub(super) fn run_after(
         model: args.model.clone(),
         // A run that follows another one works where that one did.
         worktree: args.worktree && follows.is_none(),
-        folder: within.as_ref().and_then(Place::folder),
+        folder: within.as_ref().and_then(ProjectPlace::folder),
         finalize: FinalizePlan {
             merge: args.merge,
             push: args.push.clone(),
@@ -163,19 +164,19 @@ pub(super) fn run_after(
         follows,
         iterations_max: args.max_iterations,
         repairs_max: args.repairs.or(config.run.repairs_max),
-        claim: args.claim.as_deref().map(claim).transpose()?,
+        claim: args.claim.as_deref().map(parse_claim).transpose()?,
         wait_max_ms: wait_max_ms(&config, args.batch_process.is_some()),
         budget: config.budget.budget().with(args.limits.budget()),
         load: how,
         unsandboxed: args.no_sandbox,
     };
     let finalize = start_run::finalize_of(&definition, &wishes);
-    wishes.github = github::connect(place.home.root(), &config, &flow, &wishes, &finalize)?;
+    wishes.github = github::connect_run(place.home.root(), &config, &flow, &wishes, &finalize)?;
     let texts = match (&wishes.github, issue) {
         (Some(connected), Some(issue)) => Some(read_issue(connected, issue, args.pr.is_some())?),
         _ => None,
     };
-    wishes.task = task(&args, &definition, texts.as_ref())?;
+    wishes.task = read_task(&args, &definition, texts.as_ref())?;
     if let (Some(connected), Some(texts)) = (&mut wishes.github, &texts) {
         connected.target.title = Some(texts.title.clone());
         connected.target.is_pull_request = texts.is_pull_request;
@@ -198,34 +199,39 @@ pub(super) fn run_after(
     let apart = wishes.worktree || definition.settings.worktree.enabled;
     let in_git = (apart, wishes.github.is_some());
     for note in check_start(place.home.root(), &config, &finalize, wishes.follows.as_ref(), in_git)? {
-        print::line(&format!("note: {note}"));
+        print::print_line(&format!("note: {note}"));
     }
     start_run::nothing_out_of_sight(place.home.root(), &flow, &wishes, apart)?;
     tell_unread(&flow, &wishes, &given);
     let program = Program::current()?;
     // Fail before any file is created.
-    let mut agent = found(&flow, &wishes, &program, &config)?;
-    let terms = |wishes: &Wishes| {
-        let asked = Asked { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
-        terms(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &config)
+    let mut agent = find_agent(&flow, &wishes, &program, &config)?;
+    let terms = |wishes: &RunRequest| {
+        let asked = ModelChoice { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
+        cost_terms_of_flow(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &config)
     };
     let mut most = cuegate_flow::analysis::cost_bound::price_without_sensitivity(&flow, &terms(&wishes));
     let in_money = agent.prices_known(&flow).is_ok();
     let known = || KnownCosts::find(&*place.view().ok()?, &flow.name, &wishes.provider);
     let known = if print::is_interactive() { known() } else { None };
     let usual = UsualCost { flow: &flow.name, known, calls: usual_calls(&flow) };
-    if let Some(budget) = budget::wanted(&args, &wishes, &most, in_money, &usual, &config)? {
+    if let Some(budget) = budget::prompt_for_budget(&args, &wishes, &most, in_money, &usual, &config)? {
         wishes.budget = wishes.budget.with(budget);
-        agent = found(&flow, &wishes, &program, &config)?;
+        agent = find_agent(&flow, &wishes, &program, &config)?;
         most = cuegate_flow::analysis::cost_bound::price_without_sensitivity(&flow, &terms(&wishes));
     }
-    let run_sandbox =
-        sandbox_setup::raise(&flow, wishes.unsandboxed, sandbox_setup::StartedIn::None, &program, &config)?;
+    let run_sandbox = sandbox_setup::create_run_sandbox(
+        &flow,
+        wishes.unsandboxed,
+        sandbox_setup::SandboxAtStart::None,
+        &program,
+        &config,
+    )?;
     let home = StateDir::create(place.home.root())?;
-    let journal = project::open(&home, durability(args.durability))?;
+    let journal = project::open_project_journal(&home, convert_durability(args.durability))?;
     let host = Host { home, journal, program, config };
-    leftovers::remove(&host.home, &*host.journal);
-    put_aside_kept_out(host.home.dir()).iter().for_each(|note| print::line(&format!("note: {note}")));
+    leftovers::remove_leftovers(&host.home, &*host.journal);
+    put_aside_kept_out(host.home.dir()).iter().for_each(|note| print::print_line(&format!("note: {note}")));
     tell_unfinished(&host);
     let id = match &args.run_id {
         Some(id) => id.parse().map_err(|_| Failure::usage("invalid run id", "`--detach` gives one"))?,
@@ -234,28 +240,29 @@ pub(super) fn run_after(
     let mut told = None;
     let mut tell = |other: &str| {
         if told.as_deref() != Some(other) {
-            print::line(&format!("waiting for {other}, which works in this working tree"));
+            print::print_line(&format!("waiting for {other}, which works in this working tree"));
             told = Some(other.to_owned());
         }
     };
     let waiting: Waiting<'_> = if args.wait { Some(&mut tell) } else { None };
     tell_name(&flow, location.built_in, &id);
     let ground = while_slow("reading the working tree", || {
-        start_run::ground(&host, &id, &definition, &wishes, waiting)
+        start_run::prepare_workspace(&host, &id, &definition, &wishes, waiting)
     })?;
     let ground = if follows_one { ground } else { set_up(&host, &id, ground)? };
     let ground = match args.no_baseline {
         true => ground,
         false => {
             let sealed = start_run::sealed_files(definition.files.keys().map(String::as_str));
-            baseline(&host, &id, &flow, &wishes, (run_sandbox.sandbox(), &sealed), ground)?
+            check_baseline(&host, &id, &flow, &wishes, (run_sandbox.sandbox(), &sealed), ground)?
         }
     };
-    let cannot = sandbox_setup::notes(&run_sandbox, Path::new(&ground.place.work), host.home.root());
+    let cannot =
+        sandbox_setup::describe_sandbox_gaps(&run_sandbox, Path::new(&ground.place.work), host.home.root());
     let by = sandbox_setup::held_by(&flow, &run_sandbox, &host.config);
-    let held = Held { place, by, cannot, built_in: location.built_in };
+    let held = StartNotes { place, by, cannot, built_in: location.built_in };
     tell_beginning(&definition, &ground, &wishes, &agent, &most, held);
-    let ready = start_run::begin(
+    let ready = start_run::prepare_new_run(
         &host,
         &id,
         &location,
@@ -264,12 +271,12 @@ pub(super) fn run_after(
         agent,
         &wishes,
     )?;
-    prompt_user::drive(&host, &id, ready)?;
+    prompt_user::drive_with_prompts(&host, &id, ready)?;
     tell_end(place, &*host.journal, &id, &host.config, args.json)
 }
 
 /// A claim in the form that `cuegate work` passes it.
-fn claim(text: &str) -> Result<IssueClaim, Failure> {
+fn parse_claim(text: &str) -> Result<IssueClaim, Failure> {
     let (branch, commit) = text
         .split_once('=')
         .ok_or_else(|| Failure::usage(format!("invalid claim `{text}`"), "`cuegate work` passes it"))?;
@@ -289,7 +296,7 @@ pub(super) fn end_with(parent: i32) -> Result<(), Failure> {
 }
 
 /// The values given with `--set`, and the number of `--issue` or `--pr` for a parameter with that flag or name.
-fn with_number(args: &Run, flow: &Flow) -> Vec<String> {
+fn with_number(args: &RunArgs, flow: &Flow) -> Vec<String> {
     let mut set = args.set.clone();
     let numbers = [("--issue", "issue", &args.issue), ("--pr", "pr", &args.pr), ("--pr", "issue", &args.pr)];
     for (flag, name, number) in numbers {
@@ -316,29 +323,34 @@ fn github_number(text: &str) -> Result<u64, Failure> {
 }
 
 /// The texts of the issue that a run works on.
-fn read_issue(connected: &Connected, issue: u64, review: bool) -> Result<IssueTexts, Failure> {
+fn read_issue(connected: &GithubConnection, issue: u64, review: bool) -> Result<IssueTexts, Failure> {
     let texts = github::read_issue(&connected.client, issue, review)?;
     if texts.closed {
-        print::line(&format!("note: #{issue} of {} is closed", connected.target.repository));
+        print::print_line(&format!("note: #{issue} of {} is closed", connected.target.repository));
     }
     Ok(texts)
 }
 
 /// The provider, checked against the flow and the budget.
-fn found(flow: &Flow, wishes: &Wishes, program: &Program, config: &Config) -> Result<Agent, Failure> {
+fn find_agent(
+    flow: &Flow,
+    wishes: &RunRequest,
+    program: &Program,
+    config: &Config,
+) -> Result<Agent, Failure> {
     let (script, model) = (wishes.script.as_ref(), wishes.model.as_deref());
     Agent::find(&wishes.provider, script, model, flow, &wishes.budget, program, config)
 }
 
 /// Whether rules of the definition can ask a person.
-fn person(location: &Location) -> bool {
+fn may_ask_person(location: &Location) -> bool {
     read_options::of_piece(location) && print::is_interactive()
 }
 
-pub(super) fn durability(durability: Durability) -> sqlite::Durability {
+pub(super) fn convert_durability(durability: DurabilityChoice) -> sqlite::Durability {
     match durability {
-        Durability::Synced => sqlite::Durability::Synced,
-        Durability::Relaxed => sqlite::Durability::Relaxed,
+        DurabilityChoice::Synced => sqlite::Durability::Synced,
+        DurabilityChoice::Relaxed => sqlite::Durability::Relaxed,
     }
 }
 
@@ -365,11 +377,13 @@ fn only_working_provider(config: &Config) -> Result<String, Failure> {
     let program = Program::current()?;
     let working = doctor::working_providers(&program, config);
     if let [only] = working.as_slice() {
-        print::line(&format!("agent {only}: the only one that works here"));
+        print::print_line(&format!("agent {only}: the only one that works here"));
         return Ok((*only).to_owned());
     }
-    let names: Vec<&str> = if working.is_empty() { providers::names().collect() } else { working };
-    let found = if names.len() == providers::names().count() { "" } else { ", which work here" };
+    let names: Vec<&str> =
+        if working.is_empty() { providers::list_provider_names().collect() } else { working };
+    let found =
+        if names.len() == providers::list_provider_names().count() { "" } else { ", which work here" };
     Err(Failure::usage(
         "no agent is set",
         format!(
@@ -403,7 +417,11 @@ pub(super) fn read_script(path: &Path) -> Result<(String, String), Failure> {
 }
 
 /// The task: the argument, a file, or standard input if the definition needs a task.
-fn task(args: &Run, definition: &Definition, issue: Option<&IssueTexts>) -> Result<Option<String>, Failure> {
+fn read_task(
+    args: &RunArgs,
+    definition: &CompiledDefinition,
+    issue: Option<&IssueTexts>,
+) -> Result<Option<String>, Failure> {
     let stdin = || match read_text_from(std::io::stdin()) {
         Ok(text) => Ok(text),
         Err(error) => Err(Failure::usage(

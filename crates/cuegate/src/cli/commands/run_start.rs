@@ -18,18 +18,18 @@ use cuegate_view::{
     shorten_end,
 };
 
-use super::{Place, check, prompt_user, view_of};
+use super::{ProjectPlace, check, prompt_user, view_of};
 use crate::{
     Agent, Failure,
     before_start::{
-        baseline::{FailedBefore, failing_validators, run_once},
-        diagnose::Cause,
+        baseline::{BaselineFailure, failing_validators, run_once},
+        diagnose::FailureCause,
     },
     cli::{print, set_values},
-    config::Baseline,
-    definition::Definition,
+    config::BaselineRule,
+    definition::CompiledDefinition,
     doctor, exit, leftovers,
-    start_run::{Ground, Host, Wishes, finalize_of},
+    start_run::{Host, RunRequest, Workspace, finalize_of},
     typical_cost::{describe_calls, usual_calls},
 };
 
@@ -44,7 +44,7 @@ const SETUP_MAX: Duration = Duration::from_secs(30 * 60);
 ///
 /// # Errors
 /// When one fails; the worktree is removed then.
-pub(super) fn set_up(host: &Host, id: &RunId, ground: Ground) -> Result<Ground, Failure> {
+pub(super) fn set_up(host: &Host, id: &RunId, ground: Workspace) -> Result<Workspace, Failure> {
     let commands = &host.config.worktree.setup.0;
     let Some(branch) = ground.place.branch.clone().filter(|_| ground.place.owned && !commands.is_empty())
     else {
@@ -53,12 +53,12 @@ pub(super) fn set_up(host: &Host, id: &RunId, ground: Ground) -> Result<Ground, 
     let work = Path::new(&ground.place.work).to_owned();
     leftovers::note_preparation(&host.home, id, false)?;
     for command in commands {
-        print::line(&format!("setup   {}", clean_to_one_line(command)));
+        print::print_line(&format!("setup   {}", clean_to_one_line(command)));
         let tried = run_once(&host.program, command, &work, SETUP_MAX)?;
         if !tried.passed {
             let how = if tried.timed_out { "took longer than 30 minutes" } else { &tried.ended };
             let lines = cuegate_view::failure_lines(&tried.text, SETUP_LINES);
-            lines.iter().for_each(|line| print::line(&format!("  | {line}")));
+            lines.iter().for_each(|line| print::print_line(&format!("  | {line}")));
             branch_worktree::remove_worktree(host.home.root(), &work, &branch, &format!("refs/{branch}"))?;
             return Err(Failure::usage(
                 format!("the setup command `{command}` of the worktree failed: {how}"),
@@ -74,48 +74,48 @@ pub(super) fn set_up(host: &Host, id: &RunId, ground: Ground) -> Result<Ground, 
 ///
 /// # Errors
 /// When one fails and the configuration or the user refuses the run then.
-pub(super) fn baseline(
+pub(super) fn check_baseline(
     host: &Host,
     id: &RunId,
     flow: &Flow,
-    wishes: &Wishes,
+    wishes: &RunRequest,
     sandbox: (Option<&Sandbox>, &[PathBuf]),
-    ground: Ground,
-) -> Result<Ground, Failure> {
+    ground: Workspace,
+) -> Result<Workspace, Failure> {
     let rule = host.config.run.baseline;
-    if rule == Baseline::Off || wishes.provider == "scripted" {
+    if rule == BaselineRule::Off || wishes.provider == "scripted" {
         return Ok(ground);
     }
     if ground.place.owned && ground.place.follows.is_none() {
         leftovers::note_preparation(&host.home, id, true)?;
     }
     let failed = failing_validators(host, id, flow, sandbox, &ground.place)?;
-    for FailedBefore { command, ended, output, .. } in &failed {
-        print::line(&format!(
+    for BaselineFailure { command, ended, output, .. } in &failed {
+        print::print_line(&format!(
             "`{}` fails before any change: {ended}",
             shorten_end(&clean_to_one_line(command), COMMAND_MAX)
         ));
-        output.iter().for_each(|line| print::line(&format!("  | {line}")));
+        output.iter().for_each(|line| print::print_line(&format!("  | {line}")));
     }
     let Some(first) = failed.first() else { return ground.after_baseline() };
     let hopeless = failed.iter().find_map(|one| Some((one, one.cause.as_ref()?)));
     match (rule, hopeless) {
-        (Baseline::Refuse, None) => {
+        (BaselineRule::Refuse, None) => {
             let message = format!("`{}` fails before any change", clean_to_one_line(&first.command));
             let hint = "nothing was asked; fix it first, or start the run anyway with `--no-baseline`";
             return Err(Failure::usage(message, hint));
         }
         // An agent would be paid for work that nothing can verify.
-        (Baseline::Ask, Some((one, cause))) if print::is_interactive() => offer_cure(host, one, cause)?,
-        (Baseline::Ask | Baseline::Refuse, Some((one, cause))) => {
+        (BaselineRule::Ask, Some((one, cause))) if print::is_interactive() => offer_cure(host, one, cause)?,
+        (BaselineRule::Ask | BaselineRule::Refuse, Some((one, cause))) => {
             let message = cause.describe(&clean_to_one_line(&one.command));
             return Err(Failure { message, hint: Some(cause.hint()), code: exit::ENVIRONMENT });
         }
-        (Baseline::Ask, None) if print::is_interactive() => start_anyway()?,
-        (Baseline::Report, Some((one, cause))) => {
-            print::line(&format!("note: {}", cause.describe(&clean_to_one_line(&one.command))));
+        (BaselineRule::Ask, None) if print::is_interactive() => start_anyway()?,
+        (BaselineRule::Report, Some((one, cause))) => {
+            print::print_line(&format!("note: {}", cause.describe(&clean_to_one_line(&one.command))));
         }
-        (Baseline::Ask | Baseline::Report | Baseline::Off, _) => {}
+        (BaselineRule::Ask | BaselineRule::Report | BaselineRule::Off, _) => {}
     }
     let mut ground = ground.after_baseline()?;
     ground.failed_before = failed.into_iter().map(|one| one.validator).collect();
@@ -127,11 +127,11 @@ pub(super) fn baseline(
 ///
 /// # Errors
 /// When it does not start.
-fn offer_cure(host: &Host, one: &FailedBefore, cause: &Cause) -> Result<(), Failure> {
-    print::line(&cause.describe(&clean_to_one_line(&one.command)));
+fn offer_cure(host: &Host, one: &BaselineFailure, cause: &FailureCause) -> Result<(), Failure> {
+    print::print_line(&cause.describe(&clean_to_one_line(&one.command)));
     if let Some(setting) = cause.setting() {
         let question = format!("write `{setting}` under `[{}]` into cuegate.toml? [Y/n] ", setting.table);
-        let answer = prompt_user::line(&question)?;
+        let answer = prompt_user::read_terminal_line(&question)?;
         if answer.is_some_and(|answer| !answer.to_lowercase().starts_with('n')) {
             setting.write(host.home.root())?;
             let hint = "start the run again: it uses the setting";
@@ -147,7 +147,7 @@ fn offer_cure(host: &Host, one: &FailedBefore, cause: &Cause) -> Result<(), Fail
 /// # Errors
 /// When it does not.
 fn start_anyway() -> Result<(), Failure> {
-    let answer = prompt_user::line("start the run anyway? [y/N] ")?;
+    let answer = prompt_user::read_terminal_line("start the run anyway? [y/N] ")?;
     if answer.is_some_and(|answer| answer.trim().to_lowercase().starts_with('y')) {
         return Ok(());
     }
@@ -156,7 +156,7 @@ fn start_anyway() -> Result<(), Failure> {
 }
 
 /// Notes inputs without effect: they are probably misspelt or meant for another definition.
-pub(super) fn tell_unread(flow: &Flow, wishes: &Wishes, given: &[String]) {
+pub(super) fn tell_unread(flow: &Flow, wishes: &RunRequest, given: &[String]) {
     let mut read = Vec::new();
     for step in &flow.steps {
         if let Act::Ask(ask) = &step.act {
@@ -168,18 +168,18 @@ pub(super) fn tell_unread(flow: &Flow, wishes: &Wishes, given: &[String]) {
         );
     }
     if wishes.unsandboxed && flow.conduct.sandbox == SandboxRule::Off {
-        print::line("note: `--no-sandbox` has no effect: the definition turns the sandbox off");
+        print::print_line("note: `--no-sandbox` has no effect: the definition turns the sandbox off");
     }
     if wishes.task.is_some() && !read.contains(&&Source::Task) {
-        print::line("note: no prompt of the definition reads the task");
+        print::print_line("note: no prompt of the definition reads the task");
     }
     set_values::tell_unread(given, [flow]);
 }
 
 /// What else the beginning says.
-pub(super) struct Held<'p> {
+pub(super) struct StartNotes<'p> {
     /// Where the command was typed.
-    pub(super) place: &'p Place,
+    pub(super) place: &'p ProjectPlace,
     /// The sandbox of the agents.
     pub(super) by: String,
     /// The parts of it that are not available.
@@ -201,7 +201,7 @@ pub(super) fn tell_unfinished(host: &Host) {
         let is_open = matches!(view.state, RunState::Running | RunState::Suspended(_));
         if is_open && !view.place.owned && view.live != Liveness::Alive {
             let id = &known.run;
-            print::line(&format!(
+            print::print_line(&format!(
                 "note: run {id} in this working tree is not over ({}): `cuegate resume {id}` continues it, `cuegate \
                  cancel {id}` ends it",
                 view.standing()
@@ -239,7 +239,11 @@ fn verified_by(flow: &Flow) -> Option<String> {
 }
 
 /// Says that nothing but the agents' answers decides, when a flow edits files and has no command that verifies them.
-fn unverified(flow: &Flow, built_in: Option<&str>, place: &Place) -> Option<String> {
+fn describe_missing_verification(
+    flow: &Flow,
+    built_in: Option<&str>,
+    place: &ProjectPlace,
+) -> Option<String> {
     let verifies = |step: &Step<StepId>| match &step.act {
         Act::Exec { .. } => true,
         Act::Ask(ask) => ask.guard.is_some(),
@@ -249,7 +253,7 @@ fn unverified(flow: &Flow, built_in: Option<&str>, place: &Place) -> Option<Stri
         |step: &Step<StepId>| matches!(step.act, Act::Ask(_)) && step.boundary.permission > Permission::Plan;
     let is_bare = flow.steps.iter().any(edits) && !flow.steps.iter().any(verifies);
     is_bare.then(|| match built_in {
-        Some(_) if !crate::init::detect(place.home.root(), &place.here).packages.is_empty() => {
+        Some(_) if !crate::init::detect_commands(place.home.root(), &place.here).packages.is_empty() => {
             "several packages have test commands and none was chosen, so the agents' answers decide alone; start the run \
              in the folder of a package"
                 .to_owned()
@@ -263,7 +267,12 @@ fn unverified(flow: &Flow, built_in: Option<&str>, place: &Place) -> Option<Stri
 }
 
 /// What a run does to its issue and with its work.
-fn effects(flow: &Flow, finalize: &FinalizePlan, ground: &Ground, wishes: &Wishes) -> Option<String> {
+fn describe_planned_effects(
+    flow: &Flow,
+    finalize: &FinalizePlan,
+    ground: &Workspace,
+    wishes: &RunRequest,
+) -> Option<String> {
     let finalize = Some(finalize).filter(|_| ground.place.owned && *finalize != FinalizePlan::default());
     let on = wishes.github.as_ref().map(|connected| match connected.target.issue {
         Some(issue) => format!("issue #{issue} of {}", connected.target.repository),
@@ -287,9 +296,9 @@ fn effects(flow: &Flow, finalize: &FinalizePlan, ground: &Ground, wishes: &Wishe
 
 /// The first line of a run. It is printed before the working tree is read, which may take a while.
 pub(super) fn tell_name(flow: &Flow, built_in: Option<&str>, id: &RunId) {
-    print::line(&format!("run {id}: {}", flow.name));
+    print::print_line(&format!("run {id}: {}", flow.name));
     if let Some(name) = built_in {
-        print::line(&format!("  the built-in `{name}`; `cuegate init {name}` makes it yours"));
+        print::print_line(&format!("  the built-in `{name}`; `cuegate init {name}` makes it yours"));
     }
 }
 
@@ -305,7 +314,7 @@ pub(super) fn while_slow<T>(what: &str, work: impl FnOnce() -> T) -> T {
         let mut wait = FIRST;
         while ended.recv_timeout(Duration::from_secs(wait)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
         {
-            print::line(&format!("  {what}, {seconds} s"));
+            print::print_line(&format!("  {what}, {seconds} s"));
             (seconds, wait) = (seconds + NEXT, NEXT);
         }
     });
@@ -316,12 +325,12 @@ pub(super) fn while_slow<T>(what: &str, work: impl FnOnce() -> T) -> T {
 }
 
 pub(super) fn tell_beginning(
-    definition: &Definition,
-    ground: &Ground,
-    wishes: &Wishes,
+    definition: &CompiledDefinition,
+    ground: &Workspace,
+    wishes: &RunRequest,
     agent: &Agent,
     most: &Certificate,
-    held: Held<'_>,
+    held: StartNotes<'_>,
 ) {
     let Some(flow) = &definition.flow else { return };
     let mut permissions: Vec<&str> = flow
@@ -347,7 +356,7 @@ pub(super) fn tell_beginning(
             },
         },
         model: agent.models().or_else(|| scripted.then(|| "none".to_owned())),
-        login: Some(doctor::words(&agent.inspection.login)),
+        login: Some(doctor::describe_login(&agent.inspection.login)),
         permission: permissions.join(", "),
         sandbox: held.by,
         most: format!(
@@ -366,22 +375,22 @@ pub(super) fn tell_beginning(
         ),
         settings: agent.loads(),
         verified_by: verified_by(flow),
-        unverified: unverified(flow, held.built_in, held.place),
-        effects: effects(flow, &finalize_of(definition, wishes), ground, wishes),
+        unverified: describe_missing_verification(flow, held.built_in, held.place),
+        effects: describe_planned_effects(flow, &finalize_of(definition, wishes), ground, wishes),
         unsupported: definition.settings.unsupported.clone(),
         cannot: agent.cannot(flow).into_iter().chain(held.cannot).collect(),
     };
     for line in render_run_start(&facts) {
-        print::line(&line);
+        print::print_line(&line);
     }
     let warnings =
         definition.diagnostics.iter().filter(|finding| finding.severity == Severity::Warning).count();
     if warnings > 0 {
-        print::line(&format!(
+        print::print_line(&format!(
             "  {warnings} warning{} in the definition: `cuegate check {}`",
             check::plural(warnings),
             wishes.path
         ));
     }
-    print::line("");
+    print::print_line("");
 }

@@ -10,17 +10,17 @@ use crate::{
 };
 
 /// Prints the JSON Schema of a definition format, or lists the formats.
-pub(super) fn schema(args: &args::Schema) -> Result<u8, Failure> {
+pub(super) fn print_schema(args: &args::SchemaArgs) -> Result<u8, Failure> {
     let known = list_format_schemas();
     let Some(name) = &args.dialect else {
         let width = known.iter().map(|schema| schema.name.len()).max().unwrap_or_default();
         for schema in known {
-            print::data(&format!("{:width$}  {}", schema.name, schema.of));
+            print::print_data(&format!("{:width$}  {}", schema.name, schema.of));
         }
         return Ok(exit::DONE);
     };
     if let Some(schema) = known.iter().find(|schema| schema.name == name) {
-        print::data(schema.text);
+        print::print_data(schema.text);
         return Ok(exit::DONE);
     }
     let names: Vec<&str> = known.iter().map(|schema| schema.name).collect();

@@ -6,20 +6,20 @@ use cuegate_journal::RunId;
 use cuegate_tui::{App, ScreenExit};
 use cuegate_view::TimeZone;
 
-use super::{Place, diff, local_project::LocalProject, texts, view_of};
+use super::{ProjectPlace, diff, local_project::LocalProject, texts_of_journal, view_of};
 use crate::{
     Failure,
-    cli::{args::Watch, print},
+    cli::{args::WatchArgs, print},
     exit, project,
     run_changes::compare_files,
 };
 
-pub(super) fn watch(place: &Place, args: &Watch) -> Result<u8, Failure> {
+pub(super) fn watch_runs(place: &ProjectPlace, args: &WatchArgs) -> Result<u8, Failure> {
     let run = match &args.run {
-        Some(run) => Some(project::find(&*place.view()?, run)?),
+        Some(run) => Some(project::find_run_id(&*place.view()?, run)?),
         None => None,
     };
-    show(place, run.as_ref())
+    show_screen(place, run.as_ref())
 }
 
 /// Refuses to start where there is no terminal.
@@ -32,7 +32,7 @@ pub(super) fn needs_terminal() -> Result<(), Failure> {
 }
 
 /// Shows a run, or all runs, until the person leaves. The state of the run is printed to the normal screen afterwards.
-pub(super) fn show(place: &Place, run: Option<&RunId>) -> Result<u8, Failure> {
+pub(super) fn show_screen(place: &ProjectPlace, run: Option<&RunId>) -> Result<u8, Failure> {
     needs_terminal()?;
     cuegate_tui::use_colours(print::has_colours());
     let project = Arc::new(LocalProject::new(place)?);
@@ -54,14 +54,16 @@ pub(super) fn show(place: &Place, run: Option<&RunId>) -> Result<u8, Failure> {
                 compare_files(&place.home, &*journal, &mut view, &records);
                 let undo = diff::undo_hint(place, id.as_str(), &records);
                 let zone = TimeZone::system();
-                for line in cuegate_view::render_run_end(&view, &texts(&*journal), &zone, undo.as_deref()) {
-                    print::line(&line);
+                for line in
+                    cuegate_view::render_run_end(&view, &texts_of_journal(&*journal), &zone, undo.as_deref())
+                {
+                    print::print_line(&line);
                 }
                 if ended == ScreenExit::Left {
                     return Ok(code);
                 }
             }
-            None => print::line(&format!("run {id} goes on; `cuegate watch {id}` shows it again")),
+            None => print::print_line(&format!("run {id} goes on; `cuegate watch {id}` shows it again")),
         }
     }
     Ok(if ended == ScreenExit::Signal { exit::INTERRUPTED } else { exit::DONE })

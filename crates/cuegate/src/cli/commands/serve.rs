@@ -17,12 +17,12 @@ use cuegate_web::{Access, Listener, Server};
 use serde_json::{Value, json};
 
 use super::{
-    Place,
+    ProjectPlace,
     local_project::{self, LocalProject},
 };
 use crate::{
     Failure,
-    cli::{args::Serve, print, stop},
+    cli::{args::ServeArgs, print, stop},
     exit, project,
 };
 
@@ -32,10 +32,10 @@ const BLOCKING_THREADS: usize = 6;
 /// The file in the state dir that tells other commands of the server.
 pub(super) const FILE: &str = "serve.json";
 
-pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
+pub(super) fn serve_project(place: &ProjectPlace, args: &ServeArgs) -> Result<u8, Failure> {
     let home = StateDir::create(place.home.root())?;
     let run: Option<RunId> = match args.open.as_deref().filter(|run| !run.is_empty()) {
-        Some(run) => Some(project::find(&*place.view()?, run)?),
+        Some(run) => Some(project::find_run_id(&*place.view()?, run)?),
         None => None,
     };
     if let Some(address) = local_project::running_server(&home) {
@@ -51,7 +51,7 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     let (listener, port, address) = match &args.socket {
         Some(path) => {
             let path = place.here.join(path);
-            (Listener::Socket(socket(&path)?), None, format!("unix:{}", path.display()))
+            (Listener::Socket(listen_on_socket(&path)?), None, format!("unix:{}", path.display()))
         }
         None => {
             let failed = |error| Failure {
@@ -68,20 +68,20 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     let link = |access: &Access| format!("{address}/#token={}", access.new_link());
     let control = if args.allow_control { "; it can change runs" } else { "; it only shows runs" };
     let project = LocalProject::new(place)?;
-    print::line(&format!("serving the runs of {}{control}", project.name()));
+    print::print_line(&format!("serving the runs of {}{control}", project.name()));
     let first = link(&access);
     match port {
         _ if args.json => print::json_line(&link_json(&address, &first)),
-        Some(_) => print::data(&first),
+        Some(_) => print::print_data(&first),
         None => {
-            print::data(&address);
+            print::print_data(&address);
             let token = first.rsplit('=').next().unwrap_or_default();
-            print::line(&format!(
+            print::print_line(&format!(
                 "forward a port to it, such as `ssh -L 8000:SOCKET HOST`, and open http://localhost:8000/#token={token}"
             ));
         }
     }
-    print::line("the link opens one browser session; Ctrl-C ends the server");
+    print::print_line("the link opens one browser session; Ctrl-C ends the server");
     if args.open.is_some() {
         let part = run.as_ref().map_or_else(String::new, |run| format!("&/runs/{run}"));
         open_browser(&home, &format!("{first}{part}"));
@@ -90,7 +90,10 @@ pub(super) fn serve(place: &Place, args: &Serve) -> Result<u8, Failure> {
     let base = address.clone();
     let base = if port.is_some() { base } else { "http://localhost:PORT".to_owned() };
     let used = move || {
-        print::line(&format!("the link was used; for another browser: {base}/#token={}", shared.new_link()));
+        print::print_line(&format!(
+            "the link was used; for another browser: {base}/#token={}",
+            shared.new_link()
+        ));
     };
     let server = Server::new(Arc::new(project), access, args.allow_control, used);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -119,7 +122,7 @@ fn link_json(address: &str, link: &str) -> Value {
 }
 
 /// Opens the page of the server that runs, or a run on it.
-fn open_running(place: &Place, run: Option<&RunId>, json: bool) -> Result<u8, Failure> {
+fn open_running(place: &ProjectPlace, run: Option<&RunId>, json: bool) -> Result<u8, Failure> {
     let link = local_project::page_link(place, run).map_err(|problem| Failure {
         message: problem.message,
         hint: problem.hint,
@@ -127,16 +130,16 @@ fn open_running(place: &Place, run: Option<&RunId>, json: bool) -> Result<u8, Fa
     })?;
     if json {
         let address = link.split("/#").next().unwrap_or_default();
-        print::json(&link_json(address, &link));
+        print::print_json(&link_json(address, &link));
         return Ok(exit::DONE);
     }
-    print::data(&link);
+    print::print_data(&link);
     open_browser(&place.home, &link);
     Ok(exit::DONE)
 }
 
 /// Listens on a socket file that only this user can connect to.
-fn socket(path: &Path) -> Result<UnixListener, Failure> {
+fn listen_on_socket(path: &Path) -> Result<UnixListener, Failure> {
     let failed = |error| Failure::environment(format!("failed to listen on `{}`: {error}", path.display()));
     if path.exists() {
         // The socket of a server that was killed can be replaced; anything else cannot.
@@ -170,7 +173,10 @@ pub(super) fn open_browser(home: &StateDir, link: &str) {
          <title>Cuegate</title><a href=\"{link}\">Open the page</a>\n"
     );
     if let Err(error) = write_private(&file, &text) {
-        print::line(&format!("note: failed to write `{}`: {error}; open the link yourself", file.display()));
+        print::print_line(&format!(
+            "note: failed to write `{}`: {error}; open the link yourself",
+            file.display()
+        ));
         return;
     }
     let browser = std::env::var("BROWSER").ok().filter(|browser| !browser.is_empty());
@@ -183,7 +189,7 @@ pub(super) fn open_browser(home: &StateDir, link: &str) {
         .stderr(Stdio::null())
         .spawn();
     if let Err(error) = started {
-        print::line(&format!("note: failed to start `{program}`: {error}; open the link yourself"));
+        print::print_line(&format!("note: failed to start `{program}`: {error}; open the link yourself"));
     }
 }
 

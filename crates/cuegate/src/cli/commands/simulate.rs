@@ -11,46 +11,46 @@ use cuegate_formats::{RunSettings, format_of};
 use cuegate_runner::simulation::{Agent, RunInputs};
 use cuegate_view::FinishedSimulation;
 
-use super::{Place, check, load_as};
+use super::{ProjectPlace, check, load_as};
 use crate::{
     Failure,
     cli::{args, params, print, set_values},
     config,
-    config::{Config, Phases},
+    config::{Config, PhasesChoice},
     definition::Location,
     exit, simulate,
-    simulate::Wanted,
+    simulate::SimulationRequest,
     start_run::REPAIRS_MAX,
 };
 
 /// Simulates a definition with stand-in agents. It asks no person, starts no process and writes no file.
-pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failure> {
+pub(super) fn simulate_definition(place: &ProjectPlace, args: &args::SimulateArgs) -> Result<u8, Failure> {
     let location = place.locate(&args.path)?;
-    let config = config::load(place.home.root())?;
-    let how = how(args, &location, &config)?;
+    let config = config::load_config(place.home.root())?;
+    let how = build_load_options(args, &location, &config)?;
     let names: Vec<String> =
         args.set.iter().filter_map(|pair| pair.split_once('=')).map(|(name, _)| name.to_owned()).collect();
     let definition = load_as(&location, &names, &how)?;
     let Some(flow) = &definition.flow else {
-        check::tell(&definition.diagnostics, &definition.sources, false);
+        check::print_diagnostics(&definition.diagnostics, &definition.sources, false);
         return Err(Failure::usage(
             format!("`{}` has errors", args.path),
             format!("fix the errors above, then run `cuegate check {}`", args.path),
         ));
     };
     set_values::tell_unread(&names, [&**flow]);
-    let (begin, made_up) = begin(args, flow, &definition.settings, &config, how)?;
+    let (begin, made_up) = prepare_simulation_inputs(args, flow, &definition.settings, &config, how)?;
     let mut agents = if args.agents.is_empty() { Agent::ALL.to_vec() } else { args.agents.clone() };
     // Repeating an agent would only repeat its runs.
     let mut seen = BTreeSet::new();
     agents.retain(|agent| seen.insert(*agent));
     let time = args.time.map(Duration::from_secs).or(args.runs.is_none().then_some(simulate::TIME));
     let progress = if print::has_progress() && !args.json { show_progress } else { |_: &str, _, _| {} };
-    let wanted = Wanted { begin, agents, seed: args.seed, runs: args.runs, time, progress };
+    let wanted = SimulationRequest { begin, agents, seed: args.seed, runs: args.runs, time, progress };
     // A panic is reported with its seed, like any other bug.
     let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|info| print::line(&info.to_string())));
-    let found = simulate::simulate(flow, &wanted);
+    std::panic::set_hook(Box::new(|info| print::print_line(&info.to_string())));
+    let found = simulate::simulate_flow(flow, &wanted);
     std::panic::set_hook(usual);
     let result = FinishedSimulation {
         flow: &flow.name,
@@ -69,22 +69,24 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
         stopped: &found.stopped,
     };
     if print::has_progress() && !args.json {
-        print::overwrite("");
+        print::overwrite_line("");
     }
     if args.json {
-        print::json(&result.json());
+        print::print_json(&result.json());
     } else {
-        print::data(&result.text());
+        print::print_data(&result.text());
     }
     if !found.bugs.is_empty() {
-        print::line("this is a bug of cuegate: no run may do this, whatever its agents answer");
-        print::line(&format!("hint: the same command with `--seed {}` does it again", args.seed));
+        print::print_line("this is a bug of cuegate: no run may do this, whatever its agents answer");
+        print::print_line(&format!("hint: the same command with `--seed {}` does it again", args.seed));
         return Ok(exit::BUG);
     }
     if !result.is_enough() {
         let least = args.min_coverage.unwrap_or_default();
-        print::line(&format!("error: coverage is below the required {least}%"));
-        print::line("hint: the uncovered items are listed above; more runs (`--runs N`) may cover them");
+        print::print_line(&format!("error: coverage is below the required {least}%"));
+        print::print_line(
+            "hint: the uncovered items are listed above; more runs (`--runs N`) may cover them",
+        );
         return Ok(exit::BAD_END);
     }
     Ok(exit::DONE)
@@ -92,14 +94,18 @@ pub(super) fn simulate(place: &Place, args: &args::Simulate) -> Result<u8, Failu
 
 /// Shows on the terminal which run comes next.
 fn show_progress(agent: &str, run: u64, covered: f64) {
-    print::overwrite(&match run {
+    print::overwrite_line(&match run {
         0 => "exploring what runs can reach".to_owned(),
         run => format!("simulating: {agent}, run {run}, {covered:.0}% covered"),
     });
 }
 
 /// The load options: those of a headless run.
-fn how(args: &args::Simulate, location: &Location, config: &Config) -> Result<RecordedLoadOptions, Failure> {
+fn build_load_options(
+    args: &args::SimulateArgs,
+    location: &Location,
+    config: &Config,
+) -> Result<RecordedLoadOptions, Failure> {
     if !format_of(location.file.as_deref()).variants() {
         return match args.phases {
             None => Ok(RecordedLoadOptions::default()),
@@ -110,7 +116,7 @@ fn how(args: &args::Simulate, location: &Location, config: &Config) -> Result<Re
         };
     }
     Ok(RecordedLoadOptions {
-        separate: args.phases.or(config.piece.phases) == Some(Phases::Separate),
+        separate: args.phases.or(config.piece.phases) == Some(PhasesChoice::Separate),
         interactive: true,
         gate_retries: config.run.quality_gate_retries,
         width: config.run.width,
@@ -118,8 +124,8 @@ fn how(args: &args::Simulate, location: &Location, config: &Config) -> Result<Re
 }
 
 /// The inputs of the runs, and which of them were generated.
-fn begin(
-    args: &args::Simulate,
+fn prepare_simulation_inputs(
+    args: &args::SimulateArgs,
     flow: &Flow,
     settings: &RunSettings,
     config: &Config,
@@ -128,7 +134,9 @@ fn begin(
     let mut set = args.set.clone();
     let mut made_up = BTreeMap::new();
     for (name, value) in simulate::made_up(flow) {
-        let given = |pair: &String| pair.split_once('=').is_some_and(|(given, _)| params::same(given, &name));
+        let given = |pair: &String| {
+            pair.split_once('=').is_some_and(|(given, _)| params::is_same_param(given, &name))
+        };
         if !set.iter().any(given) {
             set.push(format!("{name}={value}"));
             made_up.insert(name, value);
@@ -147,7 +155,7 @@ fn begin(
             ));
         }
     }
-    let values = params::values(flow, None, &set)?;
+    let values = params::collect_param_values(flow, None, &set)?;
     let task = settings.needs_task.then(|| "a simulated task".to_owned());
     made_up.extend(task.clone().map(|task| ("task".to_owned(), task)));
     let begin = RunInputs {

@@ -7,18 +7,18 @@ use cuegate_runner::worktree::MergeResult;
 use cuegate_view::{Liveness, RunState, clean_to_one_line, perhaps_by_user, plural};
 use serde_json::json;
 
-use super::Place;
+use super::ProjectPlace;
 use crate::{
     Failure,
-    cli::{args::Undo, print},
+    cli::{args::UndoArgs, print},
     exit, project,
     run_changes::{RunChanges, open_main},
     tree_lock::TreeLock,
 };
 
-pub(super) fn undo(place: &Place, args: &Undo) -> Result<u8, Failure> {
+pub(super) fn undo_changes(place: &ProjectPlace, args: &UndoArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find(&*journal, &args.run)?;
+    let id = project::find_run_id(&*journal, &args.run)?;
     let (view, records) = super::view_of(&*journal, &id)?;
     let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
     if view.state == RunState::Running && view.live == Liveness::Alive {
@@ -57,10 +57,10 @@ pub(super) fn undo(place: &Place, args: &Undo) -> Result<u8, Failure> {
     let named: Vec<String> = left.iter().map(|path| clean_to_one_line(path)).collect();
     left.extend(repositories.iter().cloned());
     if args.json {
-        print::json(&json!({"schema": "cuegate/undo/v1", "run": id.as_str(), "undone": undone,
+        print::print_json(&json!({"schema": "cuegate/undo/v1", "run": id.as_str(), "undone": undone,
             "files": files, "left": left, "conflicts": conflicts}));
     } else {
-        files.iter().for_each(|file| print::data(&clean_to_one_line(file)));
+        files.iter().for_each(|file| print::print_data(&clean_to_one_line(file)));
     }
     if !conflicts.is_empty() {
         let names: Vec<String> =
@@ -73,19 +73,22 @@ pub(super) fn undo(place: &Place, args: &Undo) -> Result<u8, Failure> {
             code: exit::BAD_END,
         });
     }
-    print::line(&match (files.len() as u64, args.dry_run) {
+    print::print_line(&match (files.len() as u64, args.dry_run) {
         (0, _) => "nothing to undo: this working tree has none of these changes of the run".to_owned(),
         (n, true) => format!("{} would change", plural(n, "file")),
         (n, false) => format!("{} as before the run; nothing was committed", plural(n, "file")),
     });
     if !repositories.is_empty() {
         let names: Vec<String> = repositories.iter().map(|path| clean_to_one_line(path)).collect();
-        print::line(&format!("left    repositories, remove or reset them yourself: {}", names.join(", ")));
+        print::print_line(&format!(
+            "left    repositories, remove or reset them yourself: {}",
+            names.join(", ")
+        ));
     }
     if !named.is_empty() {
         let why = if args.all { "others changed them too" } else { "perhaps changed by you" };
         let hint = if args.all { "" } else { "; `--all` takes those back that nobody else changed" };
-        print::line(&format!("left    {}: {}{hint}", why, named.join(", ")));
+        print::print_line(&format!("left    {}: {}{hint}", why, named.join(", ")));
     }
     Ok(exit::DONE)
 }

@@ -6,15 +6,15 @@ use std::{
     time::Duration,
 };
 
-use super::{Place, check, check::Found};
+use super::{ProjectPlace, check, check::DefinitionCheck};
 use crate::{
     Failure,
     cli::{
-        args::{Check, Format},
+        args::{CheckArgs, CheckFormat},
         print,
     },
     config,
-    definition::{Location, Sight},
+    definition::{FileState, Location},
     exit,
 };
 
@@ -25,25 +25,25 @@ const EVERY: Duration = Duration::from_millis(250);
 /// How long a change is given to be complete.
 const SETTLE: Duration = Duration::from_millis(50);
 
-type Sights = BTreeMap<PathBuf, Sight>;
+type Sights = BTreeMap<PathBuf, FileState>;
 
 /// Checks once, then after each change, until the program is interrupted.
-pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
+pub(super) fn watch_definitions(place: &ProjectPlace, args: &CheckArgs) -> Result<u8, Failure> {
     let text = match args.format() {
-        Format::Text => true,
-        Format::Json => false,
-        Format::Github | Format::Sarif => {
+        CheckFormat::Text => true,
+        CheckFormat::Json => false,
+        CheckFormat::Github | CheckFormat::Sarif => {
             return Err(Failure::usage(
                 "`--watch` prints only text or JSON, not `--format github` or `sarif`",
                 "omit `--format`, or use `--json`",
             ));
         }
     };
-    let mut places = located(place, args);
-    let (mut found, mut sights) = look(place, args)?;
-    check::report(&found, args);
+    let mut places = locate_paths(place, args);
+    let (mut found, mut sights) = check_and_record_files(place, args)?;
+    check::report_findings(&found, args);
     if text {
-        print::line("watching; press Ctrl-C to stop");
+        print::print_line("watching; press Ctrl-C to stop");
     }
     while print::is_read() {
         std::thread::sleep(EVERY);
@@ -57,25 +57,25 @@ pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
         }
         sights = seen;
         // A typed name may now resolve to another file: a new one, or one that takes precedence.
-        let places_now = located(place, args);
+        let places_now = locate_paths(place, args);
         let is_moved = places_now != places;
         // A read failure can disappear without a change of any watched file.
         if changed.is_empty() && !is_moved && found.iter().all(|found| found.failure.is_none()) {
             continue;
         }
-        let before = failures(&found);
-        match look(place, args) {
+        let before = failures_of_definitions(&found);
+        match check_and_record_files(place, args) {
             Ok(looked) => (found, sights) = looked,
             // The next change may mend it: a folder, for a moment, where a file was named.
             Err(failure) => {
                 if !changed.is_empty() || is_moved {
-                    print::failure(&failure);
+                    print::print_failure(&failure);
                 }
                 places = places_now;
                 continue;
             }
         }
-        let after = failures(&found);
+        let after = failures_of_definitions(&found);
         let known = std::mem::replace(&mut places, places_now);
         if changed.is_empty() && !is_moved && after == before {
             continue;
@@ -86,9 +86,9 @@ pub(super) fn watch(place: &Place, args: &Check) -> Result<u8, Failure> {
             let given = args.paths.iter().zip(before.zip(places.iter().zip(&after)));
             let came = given.filter(|(_, (before, after))| before != after).map(|(path, _)| path.into());
             let changed = if changed.is_empty() { came.collect() } else { changed };
-            print::line(&change_summary(&changed, place.home.root()));
+            print::print_line(&change_summary(&changed, place.home.root()));
         }
-        check::report(&found, args);
+        check::report_findings(&found, args);
     }
     Ok(exit::DONE)
 }
@@ -100,26 +100,29 @@ fn changed_of(sights: &mut Sights) -> Vec<PathBuf> {
 }
 
 /// The locations of the typed paths, or why a path has none.
-fn located(place: &Place, args: &Check) -> Vec<Result<Location, String>> {
+fn locate_paths(place: &ProjectPlace, args: &CheckArgs) -> Vec<Result<Location, String>> {
     let at = |path: &String| place.locate(path).map_err(|failure| failure.message);
     args.paths.iter().map(at).collect()
 }
 
 /// Checks all definitions, and records the state of every file that they read or looked for.
-fn look(place: &Place, args: &Check) -> Result<(Vec<Found>, Sights), Failure> {
+fn check_and_record_files(
+    place: &ProjectPlace,
+    args: &CheckArgs,
+) -> Result<(Vec<DefinitionCheck>, Sights), Failure> {
     // Record the state before reading: a file that changes meanwhile is then seen as changed.
-    let configs = config::files(place.home.root()).into_iter().map(|path| {
-        let sight = Sight::of_path(&path);
+    let configs = config::list_config_paths(place.home.root()).into_iter().map(|path| {
+        let sight = FileState::of_path(&path);
         (path, sight)
     });
     let mut sights: Sights = configs.collect();
-    let found = check::look(place, args)?;
+    let found = check::check_definitions(place, args)?;
     sights.extend(found.iter().flat_map(|found| found.looked_for.clone()));
     Ok((found, sights))
 }
 
 /// Why definitions could not be checked.
-fn failures(found: &[Found]) -> Vec<Option<String>> {
+fn failures_of_definitions(found: &[DefinitionCheck]) -> Vec<Option<String>> {
     found.iter().map(|found| found.failure.as_ref().map(|failure| failure.message.clone())).collect()
 }
 

@@ -20,49 +20,54 @@ use cuegate_view::{
     TaskRow, batch_json, batch_lines, clean_lines, clean_to_one_line, queue_lines, suggest_continue_commands,
 };
 
-use super::{Place, check, load_as, read_options, run};
+use super::{ProjectPlace, check, load_as, read_options, run};
 use crate::{
     Agent, Failure, Program,
-    batch::{Known, Queue, Told, Worker, run_of},
+    batch::{BatchMessage, Queue, QueueContext, Worker, run_of},
     before_start::start_checks::check_start,
-    cli::{print, set_values, stop, work_args::Work},
+    cli::{print, set_values, stop, work_args::WorkArgs},
     config,
     config::Config,
     exit, github,
-    limits::{Asked, terms},
+    limits::{ModelChoice, cost_terms_of_flow},
     project, providers,
-    start_run::{self, Wishes},
+    start_run::{self, RunRequest},
 };
 
 /// Why the repository is needed, and how to do without it.
 const ISSUES: &str = "the tasks are issues";
 const FROM: &str = "`--from FILE` takes the tasks of a file";
 
-pub(super) fn work(place: &Place, args: &Work) -> Result<u8, Failure> {
+pub(super) fn work_on_queue(place: &ProjectPlace, args: &WorkArgs) -> Result<u8, Failure> {
     if let Some(typed) = &args.show {
-        let (id, batch) = find(&place.home, typed)?;
+        let (id, batch) = find_batch(&place.home, typed)?;
         let runs = place.view().ok();
-        let rows = rows(runs.as_deref(), &batch);
-        show(&id, &batch, &rows, args.json);
+        let rows = rows_of_batch(runs.as_deref(), &batch);
+        print_batch(&id, &batch, &rows, args.json);
         return Ok(exit::DONE);
     }
-    let config = config::load(place.home.root())?;
+    let config = config::load_config(place.home.root())?;
     if let Some(typed) = &args.resume {
-        let (id, batch) = find(&place.home, typed)?;
-        let queue = queue(place, &config, batch.started().source.clone())?;
-        return drive(place, args, queue, Begin::Resume(id));
+        let (id, batch) = find_batch(&place.home, typed)?;
+        let queue = open_queue(place, &config, batch.started().source.clone())?;
+        return drive_batch(place, args, queue, BatchBeginning::Resume(id));
     }
     let agent = args.agent.clone().unwrap_or_default();
-    let started = prepare(place, args, &config, &agent)?;
-    let queue = queue(place, &config, started.source.clone())?;
+    let started = prepare_batch(place, args, &config, &agent)?;
+    let queue = open_queue(place, &config, started.source.clone())?;
     if args.dry_run {
         return dry_run(place, &queue, started, args.json);
     }
-    drive(place, args, queue, Begin::Start(Box::new(started)))
+    drive_batch(place, args, queue, BatchBeginning::Start(Box::new(started)))
 }
 
 /// Where the tasks come from.
-fn source(place: &Place, args: &Work, config: &Config, remote: &str) -> Result<QueueSource, Failure> {
+fn choose_queue_source(
+    place: &ProjectPlace,
+    args: &WorkArgs,
+    config: &Config,
+    remote: &str,
+) -> Result<QueueSource, Failure> {
     let root = place.home.root();
     if let Some(file) = &args.from {
         let path = std::fs::canonicalize(place.here.join(file)).map_err(|error| {
@@ -94,7 +99,7 @@ fn source(place: &Place, args: &Work, config: &Config, remote: &str) -> Result<Q
 }
 
 /// The queue of a source, with a client if it needs one.
-fn queue(place: &Place, config: &Config, source: QueueSource) -> Result<Queue, Failure> {
+fn open_queue(place: &ProjectPlace, config: &Config, source: QueueSource) -> Result<Queue, Failure> {
     let github = match &source {
         QueueSource::Issues { remote, .. } => {
             Some(github::connect_queue(place.home.root(), config, remote, ISSUES, FROM)?.client)
@@ -105,24 +110,29 @@ fn queue(place: &Place, config: &Config, source: QueueSource) -> Result<Queue, F
 }
 
 /// Checks the definition and the provider, prices a run, and collects the arguments of all runs.
-fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<BatchStarted, Failure> {
+fn prepare_batch(
+    place: &ProjectPlace,
+    args: &WorkArgs,
+    config: &Config,
+    agent: &str,
+) -> Result<BatchStarted, Failure> {
     let typed_here = place;
     let within = args.cd.as_deref().map(|folder| place.within(folder)).transpose()?;
     let place = within.as_ref().unwrap_or(place);
     let location = place.locate(agent)?;
-    let set = set_values::names(&args.set)?;
+    let set = set_values::parse_set_names(&args.set)?;
     if let Some(pair) = args.set.iter().find(|pair| !pair.contains('=')) {
         return Err(Failure::usage(format!("`--set {pair}` has no value"), "write `--set NAME=VALUE`"));
     }
     let how = RecordedLoadOptions {
         interactive: false,
-        ..read_options::how(place, agent, &location, args.phases)?
+        ..read_options::read_load_options(place, agent, &location, args.phases)?
     };
     let names = [&set[..], &run::issue_names()].concat();
     let definition = load_as(&location, &names, &how)?;
     let Some(flow) = definition.flow.clone() else {
-        check::tell(&definition.diagnostics, &definition.sources, false);
-        let (errors, _) = check::count(&definition.diagnostics, false);
+        check::print_diagnostics(&definition.diagnostics, &definition.sources, false);
+        let (errors, _) = check::count_errors_and_warnings(&definition.diagnostics, false);
         return Err(Failure::usage(
             format!("`{agent}` has {errors} error{}", check::plural(errors)),
             "nothing was started; fix the errors first",
@@ -144,8 +154,8 @@ fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<B
             "commit first",
         ));
     }
-    set_values::fit(&definition.params, &args.set)?;
-    let wishes = Wishes {
+    set_values::check_set_values(&definition.params, &args.set)?;
+    let wishes = RunRequest {
         worktree: true,
         finalize: FinalizePlan {
             merge: args.merge,
@@ -153,11 +163,11 @@ fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<B
             pull_request: args.pull_request.is_some(),
             ..FinalizePlan::default()
         },
-        ..Wishes::default()
+        ..RunRequest::default()
     };
     let finalize = start_run::finalize_of(&definition, &wishes);
     let remote = finalize.push.clone().unwrap_or_else(|| "origin".to_owned());
-    let source = source(typed_here, args, config, &remote)?;
+    let source = choose_queue_source(typed_here, args, config, &remote)?;
     if finalize.pull_request {
         github::connect_queue(
             place.home.root(),
@@ -168,7 +178,7 @@ fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<B
         )?;
     }
     for note in check_start(place.home.root(), config, &finalize, None, (true, true))? {
-        print::line(&format!("note: {note}"));
+        print::print_line(&format!("note: {note}"));
     }
     let provider = run::provider_name(args.provider.as_deref(), args.script.as_deref(), config)?;
     let script = args.script.as_deref().map(run::read_script).transpose()?;
@@ -177,10 +187,10 @@ fn prepare(place: &Place, args: &Work, config: &Config, agent: &str) -> Result<B
     let program = Program::current()?;
     let model = args.model.as_deref();
     Agent::find(&provider, script.as_ref(), model, &flow, &budget, &program, config)?;
-    let asked = Asked { provider: Some(&provider), model };
+    let asked = ModelChoice { provider: Some(&provider), model };
     let most = price_without_sensitivity(
         &flow,
-        &terms(&flow, asked, &budget, args.max_iterations, args.repairs, config),
+        &cost_terms_of_flow(&flow, asked, &budget, args.max_iterations, args.repairs, config),
     );
     let all = args.limits.all();
     let each = Amounts {
@@ -215,7 +225,7 @@ fn blocked_by(flow: &Flow) -> Vec<String> {
 
 /// Checks that what the batch may use is limited, and that a run is bounded in each of its limits.
 fn is_bounded(
-    args: &Work,
+    args: &WorkArgs,
     provider: &str,
     most: &Certificate,
     each: Amounts,
@@ -257,7 +267,7 @@ fn is_bounded(
         .any(Option::is_some);
     let bounded =
         most.usd_micro.is_some() || most.tokens.is_some() || is_limited || all != Amounts::default();
-    if bounded || args.unlimited || config.budget.unlimited || !providers::costs(provider, config) {
+    if bounded || args.unlimited || config.budget.unlimited || !providers::may_cost_money(provider, config) {
         return Ok(());
     }
     Err(Failure::usage(
@@ -267,7 +277,7 @@ fn is_bounded(
 }
 
 /// The arguments that each run gets.
-fn run_args(place: &Place, args: &Work, provider: &str, each: Amounts) -> Vec<String> {
+fn run_args(place: &ProjectPlace, args: &WorkArgs, provider: &str, each: Amounts) -> Vec<String> {
     let mut own: Vec<String> = Vec::new();
     let mut give = |flag: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -318,26 +328,31 @@ fn run_args(place: &Place, args: &Work, provider: &str, each: Amounts) -> Vec<St
 }
 
 /// How a batch begins.
-enum Begin {
+enum BatchBeginning {
     Start(Box<BatchStarted>),
     Resume(RunId),
 }
 
-fn drive(place: &Place, args: &Work, queue: Queue, begin: Begin) -> Result<u8, Failure> {
+fn drive_batch(
+    place: &ProjectPlace,
+    args: &WorkArgs,
+    queue: Queue,
+    begin: BatchBeginning,
+) -> Result<u8, Failure> {
     let home = StateDir::create(place.home.root())?;
-    let runs = project::open(&home, run::durability(args.durability))?;
+    let runs = project::open_project_journal(&home, run::convert_durability(args.durability))?;
     let mut reads = 0;
-    let mut tell = |told: Told<'_>| match told {
-        Told::Queue(batch) => {
+    let mut tell = |told: BatchMessage<'_>| match told {
+        BatchMessage::Queue(batch) => {
             // A queue that is watched is told again only when it has tasks.
             if reads == 0 || batch.found > 0 {
-                queue_lines(batch).iter().for_each(|line| print::line(line));
+                queue_lines(batch).iter().for_each(|line| print::print_line(line));
             }
             reads += 1;
         }
-        Told::Line(line) => print::line(&clean_to_one_line(&line)),
-        Told::Output { line, .. } if line.trim().is_empty() => {}
-        Told::Output { name, line } => print::line(&format!("{name} | {}", clean_lines(line))),
+        BatchMessage::Line(line) => print::print_line(&clean_to_one_line(&line)),
+        BatchMessage::Output { line, .. } if line.trim().is_empty() => {}
+        BatchMessage::Output { name, line } => print::print_line(&format!("{name} | {}", clean_lines(line))),
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -346,32 +361,37 @@ fn drive(place: &Place, args: &Work, queue: Queue, begin: Begin) -> Result<u8, F
     let inside = runtime.enter();
     let stop = stop::on_signals("cuegate work --resume");
     let mut worker = match begin {
-        Begin::Start(started) => Worker::start(&home, runs.clone(), queue, *started, stop, &mut tell)?,
-        Begin::Resume(id) => Worker::resume(&home, runs.clone(), queue, id, stop, &mut tell)?,
+        BatchBeginning::Start(started) => {
+            Worker::start(&home, runs.clone(), queue, *started, stop, &mut tell)?
+        }
+        BatchBeginning::Resume(id) => Worker::resume(&home, runs.clone(), queue, id, stop, &mut tell)?,
     };
     drop(inside);
     let id = worker.id().clone();
-    print::line(&format!("batch {id}: {}", cuegate_view::queue_source(&worker.batch().started().source)));
+    print::print_line(&format!(
+        "batch {id}: {}",
+        cuegate_view::queue_source(&worker.batch().started().source)
+    ));
     let driven = runtime.block_on(worker.drive());
     let batch = worker.batch().clone();
     drop(worker);
     runtime.shutdown_background();
     driven?;
-    let rows = rows(Some(&*runs), &batch);
-    show(&id, &batch, &rows, args.json);
-    Ok(code(&batch, &rows))
+    let rows = rows_of_batch(Some(&*runs), &batch);
+    print_batch(&id, &batch, &rows, args.json);
+    Ok(exit_code_of_batch(&batch, &rows))
 }
 
 /// Prints a batch.
-fn show(id: &RunId, batch: &Batch, rows: &[TaskRow], as_json: bool) {
+fn print_batch(id: &RunId, batch: &Batch, rows: &[TaskRow], as_json: bool) {
     match as_json {
-        true => print::json(&batch_json(id.as_str(), batch, rows)),
-        false => batch_lines(id.as_str(), batch, rows).iter().for_each(|line| print::line(line)),
+        true => print::print_json(&batch_json(id.as_str(), batch, rows)),
+        false => batch_lines(id.as_str(), batch, rows).iter().for_each(|line| print::print_line(line)),
     }
 }
 
 /// The exit code of a batch: of its interruption, or of its worst run.
-fn code(batch: &Batch, rows: &[TaskRow]) -> u8 {
+fn exit_code_of_batch(batch: &Batch, rows: &[TaskRow]) -> u8 {
     let any = |stops: &[StopKind]| rows.iter().any(|row| row.stop.is_some_and(|stop| stops.contains(&stop)));
     let is_open = batch.taken.iter().any(|t| matches!(t.progress, Progress::Claiming | Progress::Claimed));
     match &batch.end {
@@ -385,7 +405,7 @@ fn code(batch: &Batch, rows: &[TaskRow]) -> u8 {
 }
 
 /// The tasks that were taken, with the present states of their runs.
-fn rows(runs: Option<&dyn Journal>, batch: &Batch) -> Vec<TaskRow> {
+fn rows_of_batch(runs: Option<&dyn Journal>, batch: &Batch) -> Vec<TaskRow> {
     let row = |taken: &cuegate_engine::TakenTask| {
         let run = taken.run.as_ref().and_then(|run| Some((runs?, run.parse::<RunId>().ok()?)));
         let Some((journal, id)) = run else { return TaskRow::new(taken, None, None, None) };
@@ -406,12 +426,12 @@ fn rows(runs: Option<&dyn Journal>, batch: &Batch) -> Vec<TaskRow> {
 }
 
 /// Reads the queue and prints what would be taken.
-fn dry_run(place: &Place, queue: &Queue, started: BatchStarted, as_json: bool) -> Result<u8, Failure> {
+fn dry_run(place: &ProjectPlace, queue: &Queue, started: BatchStarted, as_json: bool) -> Result<u8, Failure> {
     let none = cuegate_journal::memory::MemoryJournal::default();
     let batches = journal_of_batches(&place.home)?;
-    let runs = project::view(&place.home)?;
+    let runs = project::open_journal_read_only(&place.home)?;
     let id = project::new_run_id();
-    let known = Known {
+    let known = QueueContext {
         batches: batches.as_deref().unwrap_or(&none),
         runs: runs.as_deref().unwrap_or(&none),
         batch: &id,
@@ -420,10 +440,10 @@ fn dry_run(place: &Place, queue: &Queue, started: BatchStarted, as_json: bool) -
     let read = queue.read(&known).map_err(Failure::environment)?;
     let batch = Batch::fold(&[BatchEvent::BatchStarted(Box::new(started)), BatchEvent::QueueRead(read)]);
     match as_json {
-        true => print::json(&batch_json(id.as_str(), &batch, &[])),
+        true => print::print_json(&batch_json(id.as_str(), &batch, &[])),
         false => {
-            queue_lines(&batch).iter().for_each(|line| print::line(line));
-            print::line("nothing was changed");
+            queue_lines(&batch).iter().for_each(|line| print::print_line(line));
+            print::print_line("nothing was changed");
         }
     }
     Ok(exit::DONE)
@@ -439,7 +459,7 @@ fn journal_of_batches(home: &StateDir) -> Result<Option<Box<dyn Journal>>, Failu
 }
 
 /// Finds a batch and its state.
-fn find(home: &StateDir, typed: &str) -> Result<(RunId, Batch), Failure> {
+fn find_batch(home: &StateDir, typed: &str) -> Result<(RunId, Batch), Failure> {
     let none =
         || Failure::usage("this project has no batches", "`cuegate work AGENT --label LABEL` starts one");
     let journal = journal_of_batches(home)?.ok_or_else(none)?;

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::{
-    Found,
+    DetectedCommand,
     languages::has_section,
     python::in_environment,
-    recipes::{has_recipe, has_target, justfile, makefile},
-    root::Root,
+    recipes::{has_recipe, has_target, read_justfile, read_makefile},
+    root::DetectionFolder,
     scripts::package_manager,
 };
 
@@ -29,27 +29,39 @@ const NAMES: [&str; 12] = [
 
 /// The lint and format commands of a folder. What the project itself names comes before the conventions of its
 /// language.
-pub(super) fn checks(root: &Root) -> Vec<Found> {
-    let named: Vec<Found> = [make(root), just(root), package_json(root)].concat();
+pub(super) fn detect_checks(root: &DetectionFolder) -> Vec<DetectedCommand> {
+    let named: Vec<DetectedCommand> =
+        [detect_make_checks(root), detect_just_checks(root), package_json(root)].concat();
     if !named.is_empty() {
         return named;
     }
-    [cargo(root), go(root), python(root), deno(root), others(root)].concat()
+    [
+        detect_cargo_checks(root),
+        detect_go_checks(root),
+        detect_python_checks(root),
+        detect_deno_checks(root),
+        detect_other_checks(root),
+    ]
+    .concat()
 }
 
-fn make(root: &Root) -> Vec<Found> {
-    let Some((file, text)) = makefile(root) else { return Vec::new() };
+fn detect_make_checks(root: &DetectionFolder) -> Vec<DetectedCommand> {
+    let Some((file, text)) = read_makefile(root) else { return Vec::new() };
     let targets = NAMES.into_iter().filter(|name| has_target(&text, name));
-    targets.map(|name| Found::new(format!("make {name}"), format!("target `{name}` of {file}"))).collect()
+    targets
+        .map(|name| DetectedCommand::new(format!("make {name}"), format!("target `{name}` of {file}")))
+        .collect()
 }
 
-fn just(root: &Root) -> Vec<Found> {
-    let Some((file, text)) = justfile(root) else { return Vec::new() };
+fn detect_just_checks(root: &DetectionFolder) -> Vec<DetectedCommand> {
+    let Some((file, text)) = read_justfile(root) else { return Vec::new() };
     let recipes = NAMES.into_iter().filter(|name| has_recipe(&text, name));
-    recipes.map(|name| Found::new(format!("just {name}"), format!("recipe `{name}` of {file}"))).collect()
+    recipes
+        .map(|name| DetectedCommand::new(format!("just {name}"), format!("recipe `{name}` of {file}")))
+        .collect()
 }
 
-fn package_json(root: &Root) -> Vec<Found> {
+fn package_json(root: &DetectionFolder) -> Vec<DetectedCommand> {
     let manifest: Option<Value> = root.text("package.json").and_then(|text| serde_json::from_str(&text).ok());
     let Some(manifest) = manifest else { return Vec::new() };
     let manager = package_manager(root, &manifest);
@@ -59,36 +71,37 @@ fn package_json(root: &Root) -> Vec<Found> {
         !script.trim().is_empty() && !script.contains("--fix") && !script.contains("--write")
     });
     let source = |name| format!("script `{name}` of package.json");
-    checks.map(|name| Found::new(format!("{manager} run {name}"), source(name))).collect()
+    checks.map(|name| DetectedCommand::new(format!("{manager} run {name}"), source(name))).collect()
 }
 
-fn cargo(root: &Root) -> Vec<Found> {
+fn detect_cargo_checks(root: &DetectionFolder) -> Vec<DetectedCommand> {
     let Some(manifest) = root.text("Cargo.toml") else { return Vec::new() };
     let is_workspace = has_section(&manifest, "workspace");
     let (all, workspace) = if is_workspace { (" --all", " --workspace") } else { ("", "") };
     vec![
-        Found::new(format!("cargo fmt{all} --check"), "Cargo.toml"),
-        Found::new(format!("cargo clippy{workspace} --all-targets -- -D warnings"), "Cargo.toml"),
+        DetectedCommand::new(format!("cargo fmt{all} --check"), "Cargo.toml"),
+        DetectedCommand::new(format!("cargo clippy{workspace} --all-targets -- -D warnings"), "Cargo.toml"),
     ]
 }
 
-fn go(root: &Root) -> Vec<Found> {
+fn detect_go_checks(root: &DetectionFolder) -> Vec<DetectedCommand> {
     if !root.file("go.mod") {
         return Vec::new();
     }
     // `gofmt -l` prints the names of unformatted files and exits with 0.
     let format = "files=$(gofmt -l .) && echo \"$files\" && test -z \"$files\"";
-    vec![Found::new(format, "go.mod"), Found::new("go vet ./...", "go.mod")]
+    vec![DetectedCommand::new(format, "go.mod"), DetectedCommand::new("go vet ./...", "go.mod")]
 }
 
-fn python(root: &Root) -> Vec<Found> {
+fn detect_python_checks(root: &DetectionFolder) -> Vec<DetectedCommand> {
     let section = |file: &str, section: &str| root.text(file).is_some_and(|text| has_section(&text, section));
     let configured = |files: &[&'static str], tool: &str| {
         let own = root.first(files);
         own.or_else(|| section("pyproject.toml", &format!("tool.{tool}")).then_some("pyproject.toml"))
     };
     let mut found = Vec::new();
-    let mut add = |runs: &str, source: &str| found.push(Found::new(in_environment(root, runs), source));
+    let mut add =
+        |runs: &str, source: &str| found.push(DetectedCommand::new(in_environment(root, runs), source));
     if let Some(file) = configured(&["ruff.toml", ".ruff.toml"], "ruff") {
         add("ruff check", file);
         let formats = section(file, "format") || section(file, "tool.ruff.format");
@@ -108,17 +121,17 @@ fn python(root: &Root) -> Vec<Found> {
     found
 }
 
-fn deno(root: &Root) -> Vec<Found> {
+fn detect_deno_checks(root: &DetectionFolder) -> Vec<DetectedCommand> {
     let Some(file) = root.first(&["deno.json", "deno.jsonc"]) else { return Vec::new() };
-    vec![Found::new("deno fmt --check", file), Found::new("deno lint", file)]
+    vec![DetectedCommand::new("deno fmt --check", file), DetectedCommand::new("deno lint", file)]
 }
 
-fn others(root: &Root) -> Vec<Found> {
+fn detect_other_checks(root: &DetectionFolder) -> Vec<DetectedCommand> {
     let known = [
         (".formatter.exs", "mix format --check-formatted"),
         (".rubocop.yml", "bundle exec rubocop"),
         (".golangci.yml", "golangci-lint run"),
     ];
     let there = known.into_iter().filter(|(file, _)| root.file(file));
-    there.map(|(file, command)| Found::new(command, file)).collect()
+    there.map(|(file, command)| DetectedCommand::new(command, file)).collect()
 }

@@ -1,18 +1,18 @@
 //! Python: pytest if it is configured or would find tests, else Django, tox or nox.
 
-use super::{Found, languages::has_section, root::Root};
+use super::{DetectedCommand, languages::has_section, root::DetectionFolder};
 
-pub(super) fn python(root: &Root) -> Option<Found> {
+pub(super) fn detect_python_test(root: &DetectionFolder) -> Option<DetectedCommand> {
     let (runs, source) = pytest_configured(root)
         .map(|file| ("pytest", file.to_owned()))
-        .or_else(|| django(root))
+        .or_else(|| find_django_runner(root))
         .or_else(|| pytest_would_find(root))
-        .or_else(|| environments(root))?;
-    Some(Found::new(in_environment(root, runs), source))
+        .or_else(|| find_environment_runner(root))?;
+    Some(DetectedCommand::new(in_environment(root, runs), source))
 }
 
 /// The file that configures pytest.
-fn pytest_configured(root: &Root) -> Option<&'static str> {
+fn pytest_configured(root: &DetectionFolder) -> Option<&'static str> {
     let always = ["pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini"];
     if let Some(file) = root.first(&always) {
         return Some(file);
@@ -24,13 +24,13 @@ fn pytest_configured(root: &Root) -> Option<&'static str> {
     configured.map(|(file, _)| file).or_else(|| root.first(&["conftest.py"]))
 }
 
-fn django(root: &Root) -> Option<(&'static str, String)> {
+fn find_django_runner(root: &DetectionFolder) -> Option<(&'static str, String)> {
     let manage = root.text("manage.py")?;
     manage.contains("django").then(|| ("manage.py test", "manage.py of Django".to_owned()))
 }
 
 /// Files in a Python project that pytest collects by name.
-fn pytest_would_find(root: &Root) -> Option<(&'static str, String)> {
+fn pytest_would_find(root: &DetectionFolder) -> Option<(&'static str, String)> {
     let project =
         root.first(&["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini"])?;
     let is_test = |name: &str| {
@@ -45,7 +45,7 @@ fn pytest_would_find(root: &Root) -> Option<(&'static str, String)> {
     }
 }
 
-fn environments(root: &Root) -> Option<(&'static str, String)> {
+fn find_environment_runner(root: &DetectionFolder) -> Option<(&'static str, String)> {
     let tox = root.text("tox.ini").is_some_and(|text| has_section(&text, "testenv"));
     if tox {
         return Some(("tox", "tox.ini".to_owned()));
@@ -54,7 +54,7 @@ fn environments(root: &Root) -> Option<(&'static str, String)> {
 }
 
 /// The command, run through the package manager of the project's lock file.
-pub(super) fn in_environment(root: &Root, runs: &str) -> String {
+pub(super) fn in_environment(root: &DetectionFolder, runs: &str) -> String {
     // tox and nox create their own environments.
     if matches!(runs, "tox" | "nox") {
         return runs.to_owned();

@@ -1,23 +1,23 @@
 //! Test targets of makefiles and recipes of justfiles.
 
-use super::{Found, root::Root};
+use super::{DetectedCommand, root::DetectionFolder};
 
-pub(super) fn make_test(root: &Root) -> Option<Found> {
-    make(root, "test")
+pub(super) fn make_test(root: &DetectionFolder) -> Option<DetectedCommand> {
+    detect_make_target(root, "test")
 }
 
-pub(super) fn make_check(root: &Root) -> Option<Found> {
-    make(root, "check")
+pub(super) fn make_check(root: &DetectionFolder) -> Option<DetectedCommand> {
+    detect_make_target(root, "check")
 }
 
-fn make(root: &Root, target: &str) -> Option<Found> {
-    let (file, text) = makefile(root)?;
+fn detect_make_target(root: &DetectionFolder, target: &str) -> Option<DetectedCommand> {
+    let (file, text) = read_makefile(root)?;
     has_target(&text, target)
-        .then(|| Found::new(format!("make {target}"), format!("target `{target}` of {file}")))
+        .then(|| DetectedCommand::new(format!("make {target}"), format!("target `{target}` of {file}")))
 }
 
 /// The name and text of the makefile.
-pub(super) fn makefile(root: &Root) -> Option<(&'static str, String)> {
+pub(super) fn read_makefile(root: &DetectionFolder) -> Option<(&'static str, String)> {
     // Make reads the first of these that exists.
     let file = root.first(&["GNUmakefile", "makefile", "Makefile"])?;
     Some((file, root.text(file)?))
@@ -52,13 +52,13 @@ pub(super) fn has_target(text: &str, target: &str) -> bool {
     })
 }
 
-pub(super) fn just_test(root: &Root) -> Option<Found> {
-    let (file, text) = justfile(root)?;
-    has_recipe(&text, "test").then(|| Found::new("just test", format!("recipe `test` of {file}")))
+pub(super) fn just_test(root: &DetectionFolder) -> Option<DetectedCommand> {
+    let (file, text) = read_justfile(root)?;
+    has_recipe(&text, "test").then(|| DetectedCommand::new("just test", format!("recipe `test` of {file}")))
 }
 
 /// The name and text of the justfile.
-pub(super) fn justfile(root: &Root) -> Option<(&str, String)> {
+pub(super) fn read_justfile(root: &DetectionFolder) -> Option<(&str, String)> {
     let is_justfile = |name: &&String| {
         let name = name.to_ascii_lowercase();
         name == "justfile" || name == ".justfile"
@@ -81,8 +81,8 @@ pub(super) fn has_recipe(text: &str, recipe: &str) -> bool {
         for word in rest.split_whitespace() {
             match word.split_once(':') {
                 // `test := x` defines a variable.
-                Some((last, after)) => return !after.starts_with('=') && optional(last),
-                None if optional(word) => {}
+                Some((last, after)) => return !after.starts_with('=') && is_optional_parameter(last),
+                None if is_optional_parameter(word) => {}
                 None => return false,
             }
         }
@@ -91,6 +91,6 @@ pub(super) fn has_recipe(text: &str, recipe: &str) -> bool {
 }
 
 /// Whether a parameter is optional: it has a default, or is variadic.
-fn optional(parameter: &str) -> bool {
+fn is_optional_parameter(parameter: &str) -> bool {
     parameter.is_empty() || parameter.starts_with('*') || parameter.contains('=')
 }

@@ -14,16 +14,16 @@ const DEPTH_MAX: u32 = 3;
 const ENTRIES_MAX: usize = 2_000;
 
 /// A folder. Unreadable files count as missing.
-pub(super) struct Root {
+pub(super) struct DetectionFolder {
     folder: PathBuf,
     /// The top folder of the project, which may be above.
     top: PathBuf,
     names: OnceCell<Vec<String>>,
 }
 
-impl Root {
-    pub(super) fn new(folder: &Path, top: &Path) -> Root {
-        Root { folder: folder.to_owned(), top: top.to_owned(), names: OnceCell::new() }
+impl DetectionFolder {
+    pub(super) fn new(folder: &Path, top: &Path) -> DetectionFolder {
+        DetectionFolder { folder: folder.to_owned(), top: top.to_owned(), names: OnceCell::new() }
     }
 
     /// The text of a regular file, without a byte order mark.
@@ -74,15 +74,15 @@ impl Root {
     /// Whether this folder or a subfolder contains a file whose name fits.
     pub(super) fn holds(&self, folder: &str, fits: impl Fn(&str) -> bool) -> bool {
         let mut left = ENTRIES_MAX;
-        holds(&self.folder.join(folder), DEPTH_MAX, &mut left, &fits)
+        has_matching_file(&self.folder.join(folder), DEPTH_MAX, &mut left, &fits)
     }
 
     /// The folders up to two levels below that may be packages of the project, sorted.
     pub(super) fn packages(&self) -> Vec<PathBuf> {
         let mut left = ENTRIES_MAX;
         let mut found = Vec::new();
-        for folder in subfolders(&self.folder, &mut left) {
-            let below = subfolders(&folder, &mut left);
+        for folder in list_subfolders(&self.folder, &mut left) {
+            let below = list_subfolders(&folder, &mut left);
             found.push(folder);
             found.extend(below);
         }
@@ -117,7 +117,7 @@ const FOREIGN: [&str; 15] = [
     "examples",
 ];
 
-fn subfolders(folder: &Path, left: &mut usize) -> Vec<PathBuf> {
+fn list_subfolders(folder: &Path, left: &mut usize) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = Vec::new();
     for entry in entries {
@@ -137,7 +137,7 @@ fn subfolders(folder: &Path, left: &mut usize) -> Vec<PathBuf> {
     found
 }
 
-fn holds(folder: &Path, depth: u32, left: &mut usize, fits: &impl Fn(&str) -> bool) -> bool {
+fn has_matching_file(folder: &Path, depth: u32, left: &mut usize, fits: &impl Fn(&str) -> bool) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return false };
     for entry in entries.flatten() {
         if *left == 0 {
@@ -148,7 +148,7 @@ fn holds(folder: &Path, depth: u32, left: &mut usize, fits: &impl Fn(&str) -> bo
         let Ok(kind) = entry.file_type() else { continue };
         let name = entry.file_name();
         let met = if kind.is_dir() {
-            depth > 1 && holds(&entry.path(), depth - 1, left, fits)
+            depth > 1 && has_matching_file(&entry.path(), depth - 1, left, fits)
         } else {
             name.to_str().is_some_and(fits)
         };

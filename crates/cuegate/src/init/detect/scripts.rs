@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Found, root::Root};
+use super::{DetectedCommand, root::DetectionFolder};
 
 /// `package.json`, run by the project's package manager.
-pub(super) fn package_json(root: &Root) -> Option<Found> {
+pub(super) fn package_json(root: &DetectionFolder) -> Option<DetectedCommand> {
     let manifest: Value = serde_json::from_str(&root.text("package.json")?).ok()?;
     let script = manifest["scripts"]["test"].as_str()?;
     // The default script of `npm init` only fails.
@@ -20,11 +20,11 @@ pub(super) fn package_json(root: &Root) -> Option<Found> {
     if script.contains("react-scripts test") && !script.contains("CI=") {
         command = format!("CI=true {command}");
     }
-    Some(Found::new(command, "script `test` of package.json"))
+    Some(DetectedCommand::new(command, "script `test` of package.json"))
 }
 
 /// The package manager that the manifest declares, or that has a lock file here or above.
-pub(super) fn package_manager(root: &Root, manifest: &Value) -> &'static str {
+pub(super) fn package_manager(root: &DetectionFolder, manifest: &Value) -> &'static str {
     const KNOWN: [&str; 4] = ["pnpm", "yarn", "bun", "npm"];
     let declared = manifest["packageManager"].as_str().and_then(|text| text.split('@').next());
     if let Some(known) = KNOWN.into_iter().find(|known| declared == Some(known)) {
@@ -36,20 +36,20 @@ pub(super) fn package_manager(root: &Root, manifest: &Value) -> &'static str {
 }
 
 /// `deno.json` with a task.
-pub(super) fn deno_task(root: &Root) -> Option<Found> {
+pub(super) fn deno_task(root: &DetectionFolder) -> Option<DetectedCommand> {
     let file = root.first(&["deno.json", "deno.jsonc"])?;
     let manifest: Value = serde_json::from_str(&without_comments(&root.text(file)?)).ok()?;
     let task = &manifest["tasks"]["test"];
     (task.is_string() || task["command"].is_string())
-        .then(|| Found::new("deno task test", format!("task `test` of {file}")))
+        .then(|| DetectedCommand::new("deno task test", format!("task `test` of {file}")))
 }
 
 /// `composer.json` with a script, which may be one command or several.
-pub(super) fn composer_script(root: &Root) -> Option<Found> {
+pub(super) fn composer_script(root: &DetectionFolder) -> Option<DetectedCommand> {
     let manifest: Value = serde_json::from_str(&root.text("composer.json")?).ok()?;
     let script = &manifest["scripts"]["test"];
     (script.is_string() || script.is_array())
-        .then(|| Found::new("composer test", "script `test` of composer.json"))
+        .then(|| DetectedCommand::new("composer test", "script `test` of composer.json"))
 }
 
 /// JSON without comments and without commas before a closing bracket.

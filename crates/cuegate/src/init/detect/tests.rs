@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use super::{
-    ROWS, detect as detect_from,
+    ROWS, detect_commands as detect_from,
     recipes::{has_recipe, has_target},
     scripts::without_comments,
 };
@@ -330,8 +330,9 @@ fn commands_of_a_package_run_in_its_folder() {
         ("packages/.hidden/go.mod", ""),
     ]);
     let found = detect_from(dir.path(), dir.path());
-    let command =
-        |found: &[super::Found]| found.iter().map(|found| found.command.clone()).collect::<Vec<_>>();
+    let command = |found: &[super::DetectedCommand]| {
+        found.iter().map(|found| found.command.clone()).collect::<Vec<_>>()
+    };
     assert_eq!(command(&found.tests), ["cd './packages/a b' && pnpm test"]);
     assert_eq!(command(&found.checks), ["cd './packages/a b' && pnpm run lint"]);
     let inside = detect_from(dir.path(), &dir.path().join("examples/one/src"));

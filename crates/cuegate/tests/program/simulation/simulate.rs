@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path, path::PathBuf, sync::Arc};
 
-use cuegate::simulate::{Wanted, iterations_max, made_up, simulate};
+use cuegate::simulate::{SimulationRequest, iterations_max, made_up, simulate_flow};
 use cuegate_flow::{
     checks::check_draft,
     diagnostics::Span,
@@ -235,7 +235,10 @@ pub fn walked(
         repairs_max: 1,
         ..RunInputs::default()
     };
-    simulate(flow, &Wanted { begin, agents: agents.to_vec(), seed, runs, time: None, progress: |_, _, _| {} })
+    simulate_flow(
+        flow,
+        &SimulationRequest { begin, agents: agents.to_vec(), seed, runs, time: None, progress: |_, _, _| {} },
+    )
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cuegate::definition::{self, DiskFiles, locate};
+use cuegate::definition::{self, DiskFiles, find_definition};
 use cuegate_flow::model::{Act, Flow, Gate, Outcome, OutcomeReader};
 use insta::assert_snapshot;
 use serde_json::{Map, Value, json};
@@ -41,11 +41,13 @@ impl Table {
     fn of(piece: &str) -> Option<Table> {
         let folder = pieces()?;
         let path = folder.join(format!("{piece}.yaml")).to_str().unwrap().to_owned();
-        let location = locate(&path, &folder, Path::new("/nowhere")).unwrap();
+        let location = find_definition(&path, &folder, Path::new("/nowhere")).unwrap();
         let files = DiskFiles::new(&location.root).unwrap();
         let how = cuegate_engine::RecordedLoadOptions { interactive: true, ..Default::default() };
         let flow =
-            definition::load(&files, &location.base, location.file.as_deref(), &[], &how).flow.unwrap();
+            definition::compile_definition(&files, &location.base, location.file.as_deref(), &[], &how)
+                .flow
+                .unwrap();
         Some(Table { path, flow, taken: BTreeSet::new() })
     }
 
