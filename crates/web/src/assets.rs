@@ -31,17 +31,21 @@ const FILES: [File; 14] = [
 ];
 
 /// The file of a path.
-pub(crate) fn file(path: &str) -> Response {
+pub(crate) fn serve_asset(path: &str) -> Response {
     if path == "/graph.css" {
-        return response(StatusCode::OK, STYLE, cuegate_view::SVG_STYLE);
+        return build_asset_response(StatusCode::OK, STYLE, cuegate_view::SVG_STYLE);
     }
     match FILES.iter().find(|(name, ..)| *name == path) {
-        Some((_, kind, content)) => response(StatusCode::OK, kind, content),
-        None => response(StatusCode::NOT_FOUND, "text/plain; charset=utf-8", "there is no such page\n"),
+        Some((_, kind, content)) => build_asset_response(StatusCode::OK, kind, content),
+        None => build_asset_response(
+            StatusCode::NOT_FOUND,
+            "text/plain; charset=utf-8",
+            "there is no such page\n",
+        ),
     }
 }
 
-fn response(status: StatusCode, kind: &'static str, content: &'static str) -> Response {
+fn build_asset_response(status: StatusCode, kind: &'static str, content: &'static str) -> Response {
     let mut response = Response::new(Body::from(content));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -16,11 +16,11 @@ pub struct Access {
     port: Option<u16>,
     /// For programs of the same user: the token in the file of the server.
     bearer: String,
-    state: Mutex<State>,
+    state: Mutex<AccessState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct AccessState {
     links: Vec<String>,
     sessions: Vec<String>,
 }
@@ -50,7 +50,7 @@ impl Access {
     /// A new one-time token.
     pub fn new_link(&self) -> String {
         let token = random_token();
-        push(&mut self.lock().links, token.clone(), LINKS_MAX);
+        push_within_limit(&mut self.lock().links, token.clone(), LINKS_MAX);
         token
     }
 
@@ -58,10 +58,10 @@ impl Access {
     pub(crate) fn redeem(&self, headers: &HeaderMap) -> Option<String> {
         let token = read_authorization(headers, "Link ")?;
         let mut state = self.lock();
-        let used = state.links.iter().position(|link| same(link, token))?;
+        let used = state.links.iter().position(|link| matches_in_constant_time(link, token))?;
         state.links.remove(used);
         let session = random_token();
-        push(&mut state.sessions, session.clone(), SESSIONS_MAX);
+        push_within_limit(&mut state.sessions, session.clone(), SESSIONS_MAX);
         Some(session)
     }
 
@@ -109,10 +109,11 @@ impl Access {
     /// Whether a request belongs to a session. No cookie: browsers send those to every port of this machine.
     pub(crate) fn has_session(&self, headers: &HeaderMap) -> bool {
         let Some(token) = read_authorization(headers, "Bearer ") else { return false };
-        same(token, &self.bearer) || self.lock().sessions.iter().any(|session| same(session, token))
+        matches_in_constant_time(token, &self.bearer)
+            || self.lock().sessions.iter().any(|session| matches_in_constant_time(session, token))
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, AccessState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -125,7 +126,7 @@ fn read_authorization<'h>(headers: &'h HeaderMap, kind: &str) -> Option<&'h str>
 }
 
 /// Appends, and forgets the oldest if there are too many.
-fn push(all: &mut Vec<String>, one: String, most: usize) {
+fn push_within_limit(all: &mut Vec<String>, one: String, most: usize) {
     if all.len() >= most {
         all.remove(0);
     }
@@ -133,7 +134,7 @@ fn push(all: &mut Vec<String>, one: String, most: usize) {
 }
 
 /// Compares without ending at the first difference, whose position would be seen in the time it takes.
-fn same(a: &str, b: &str) -> bool {
+fn matches_in_constant_time(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |all, (a, b)| all | (a ^ b)) == 0
 }
 

@@ -21,7 +21,7 @@ const KEPT: Duration = Duration::from_secs(60);
 const OUTPUT_LINES: usize = 20;
 
 /// A run that is being read.
-pub(crate) struct Shared {
+pub(crate) struct SharedRun {
     reader: Mutex<RunReader>,
     /// What is in progress, and when it was read.
     working: Mutex<Option<(Instant, Value)>>,
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
 /// What all requests share.
 pub(crate) struct Hub {
     project: Arc<dyn Project>,
-    runs: Mutex<HashMap<RunId, Arc<Shared>>>,
+    runs: Mutex<HashMap<RunId, Arc<SharedRun>>>,
     changes: watch::Sender<u64>,
     wanted: Notify,
 }
@@ -70,7 +70,7 @@ impl Hub {
         Ok(value)
     }
 
-    fn shared(&self, run: &RunId) -> Arc<Shared> {
+    fn shared(&self, run: &RunId) -> Arc<SharedRun> {
         let mut runs = lock(&self.runs);
         runs.retain(|known, shared| {
             known == run || lock(&shared.used).elapsed() < KEPT || Arc::strong_count(shared) > 1
@@ -80,7 +80,7 @@ impl Hub {
             return Arc::clone(shared);
         }
         let reader = self.project.observer().run(run);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedRun {
             reader: Mutex::new(reader),
             working: Mutex::default(),
             used: Mutex::new(Instant::now()),

@@ -17,5 +17,5 @@ mod openapi;
 mod server;
 
 pub use auth::Access;
-pub use openapi::openapi;
+pub use openapi::build_openapi_document;
 pub use server::{Listener, Server};

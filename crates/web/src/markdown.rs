@@ -7,9 +7,9 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 const TEXT_MAX: usize = 1 << 20;
 
 /// Renders a text as HTML without scripts, styles, images, frames, forms or handlers, whatever it contains.
-pub(crate) fn render(text: &str) -> String {
+pub(crate) fn render_html(text: &str) -> String {
     let text = &text[..text.floor_char_boundary(TEXT_MAX)];
-    let text = visible(text);
+    let text = remove_unsafe_characters(text);
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut ignored_links = Vec::new();
     let events = Parser::new_ext(&text, options).filter_map(|event| match event {
@@ -38,8 +38,8 @@ pub(crate) fn render(text: &str) -> String {
             Some(Event::Start(Tag::Heading { level, id: None, classes: Vec::new(), attrs: Vec::new() }))
         }
         // Also what an entity stands for.
-        Event::Text(text) => Some(Event::Text(visible(&text).into())),
-        Event::Code(text) => Some(Event::Code(visible(&text).into())),
+        Event::Text(text) => Some(Event::Text(remove_unsafe_characters(&text).into())),
+        Event::Code(text) => Some(Event::Code(remove_unsafe_characters(&text).into())),
         event => Some(event),
     });
     let mut rendered = String::new();
@@ -48,17 +48,17 @@ pub(crate) fn render(text: &str) -> String {
 }
 
 /// Without characters that control how others are shown.
-fn visible(text: &str) -> String {
+fn remove_unsafe_characters(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_unsafe(*c)).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::render;
+    use super::render_html;
 
     #[test]
     fn markdown_is_rendered() {
-        let html = render("# A\n\n- [x] *b* `c`\n\n| d |\n|---|\n| e |\n\n[f](https://f.test) ~~g~~\n");
+        let html = render_html("# A\n\n- [x] *b* `c`\n\n| d |\n|---|\n| e |\n\n[f](https://f.test) ~~g~~\n");
         for part in ["<h1>A</h1>", "<em>b</em>", "<code>c</code>", "<td>e</td>", "<del>g</del>"] {
             assert!(html.contains(part), "{part}: {html}");
         }
@@ -91,7 +91,7 @@ mod tests {
             ("a&#x202e;b `c&#27;d`", "<p>ab <code>c&amp;#27;d</code></p>\n"),
             ("<style>*{display:none}</style>", "<p>&lt;style&gt;*{display:none}&lt;/style&gt;</p>\n"),
         ] {
-            assert_eq!(render(text), wanted, "{text}");
+            assert_eq!(render_html(text), wanted, "{text}");
         }
     }
 }

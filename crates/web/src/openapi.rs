@@ -10,11 +10,11 @@ struct Route {
     query: &'static [(&'static str, &'static str, &'static str)],
     /// The fields of the body: name, type, whether it is required.
     body: &'static [(&'static str, &'static str, bool)],
-    answer: Answer,
+    answer: RouteAnswer,
 }
 
 /// What a route answers.
-enum Answer {
+enum RouteAnswer {
     /// A JSON object with this `schema`.
     Json(&'static str),
     /// A text of this kind.
@@ -30,61 +30,91 @@ const RANGE: [(&str, &str, &str); 2] =
     [("from_seq", NUMBER, "The first record."), ("to_seq", NUMBER, "The last record.")];
 
 const ROUTES: [Route; 26] = [
-    get(
+    define_get_route(
         "/session",
         "The project, the version, and whether runs can be changed.",
         &[],
-        Answer::Json("session"),
+        RouteAnswer::Json("session"),
     ),
-    get("/openapi.json", "This description.", &[], Answer::Text("application/json")),
+    define_get_route("/openapi.json", "This description.", &[], RouteAnswer::Text("application/json")),
     Route {
         method: "post",
         path: "/links",
         about: "The token of a new one-time link, `/#token=TOKEN`.",
         query: &[],
         body: &[],
-        answer: Answer::Json("link"),
+        answer: RouteAnswer::Json("link"),
     },
-    get("/definitions", "The definitions that can be run.", &[], Answer::Json("list")),
-    get("/agents", "The agents that work on this machine.", &[], Answer::Json("agents")),
-    get("/stream", "`runs` whenever the list of runs changes, with `cuegate/runs/v1`.", &[], Answer::Events),
-    get("/runs", "The runs, newest first.", &[], Answer::Json("runs")),
-    get(
+    define_get_route("/definitions", "The definitions that can be run.", &[], RouteAnswer::Json("list")),
+    define_get_route("/agents", "The agents that work on this machine.", &[], RouteAnswer::Json("agents")),
+    define_get_route(
+        "/stream",
+        "`runs` whenever the list of runs changes, with `cuegate/runs/v1`.",
+        &[],
+        RouteAnswer::Events,
+    ),
+    define_get_route("/runs", "The runs, newest first.", &[], RouteAnswer::Json("runs")),
+    define_get_route(
         "/runs/{run}",
         "The state and history of a run.",
         &[("steps", "boolean", "Whether to include the ended visits.")],
-        Answer::Json("run"),
+        RouteAnswer::Json("run"),
     ),
-    get(
+    define_get_route(
         "/runs/{run}/spans",
         "Visits with their asks, tools, validators, effects and waits; the path and the spending.",
         &[
             ("from", NUMBER, "The first visit, from 0; the last page if it is left out."),
             ("count", NUMBER, "How many visits, at most 1000."),
         ],
-        Answer::Json("spans"),
+        RouteAnswer::Json("spans"),
     ),
-    get(
+    define_get_route(
         "/runs/{run}/events",
         "The lines of the log, at most those of 2000 records.",
         &[RANGE[0], RANGE[1], ("full", "boolean", "Whether long texts are included.")],
-        Answer::Json("events"),
+        RouteAnswer::Json("events"),
     ),
-    get(
+    define_get_route(
         "/runs/{run}/stream",
         "`log`: the lines of the log, as `cuegate/event/v1`, from the first one or after `Last-Event-ID`. `state`: whether \
          a process drives the run. `working`: what is in progress.",
         &[("from_seq", NUMBER, "The first record.")],
-        Answer::Events,
+        RouteAnswer::Events,
     ),
-    get("/runs/{run}/working", "What is in progress.", &[], Answer::Json("working")),
-    get("/runs/{run}/graph", "The graph of the definition.", &[], Answer::Text("image/svg+xml")),
-    get("/runs/{run}/findings", "The findings of the definition.", &[], Answer::Json("check")),
-    get("/runs/{run}/report", "The report of the run.", &[], Answer::Text("text/plain")),
-    get("/runs/{run}/reports/{name}", "A report that a step wrote.", &[], Answer::Json("report")),
-    get("/runs/{run}/diff", "The changes, or those between two records.", &RANGE, Answer::Text("text/plain")),
-    get("/blobs/{digest}", "A text that an event names by its digest.", &[], Answer::Text("text/plain")),
-    post(
+    define_get_route("/runs/{run}/working", "What is in progress.", &[], RouteAnswer::Json("working")),
+    define_get_route(
+        "/runs/{run}/graph",
+        "The graph of the definition.",
+        &[],
+        RouteAnswer::Text("image/svg+xml"),
+    ),
+    define_get_route(
+        "/runs/{run}/findings",
+        "The findings of the definition.",
+        &[],
+        RouteAnswer::Json("check"),
+    ),
+    define_get_route("/runs/{run}/report", "The report of the run.", &[], RouteAnswer::Text("text/plain")),
+    define_get_route(
+        "/runs/{run}/reports/{name}",
+        "A report that a step wrote.",
+        &[],
+        RouteAnswer::Json("report"),
+    ),
+    define_get_route(
+        "/runs/{run}/diff",
+        "The changes, or those between two records.",
+        &RANGE,
+        RouteAnswer::Text("text/plain"),
+    ),
+    define_get_route(
+        "/blobs/{digest}",
+        "A text that an event names by its digest.",
+        &[],
+        RouteAnswer::Text("text/plain"),
+    ),
+    define_post_route(
         "/runs",
         "Starts a run of a definition.",
         &[
@@ -102,46 +132,50 @@ const ROUTES: [Route; 26] = [
             ("budget_minutes", "number", false),
         ],
     ),
-    post(
+    define_post_route(
         "/runs/{run}/answer",
         "Answers the question of a run, and continues it.",
         &[("text", "string", true)],
     ),
-    post("/runs/{run}/cancel", "Cancels a run.", &[]),
-    post("/runs/{run}/pause", "Interrupts a run; it can be resumed.", &[]),
-    post("/runs/{run}/resume", "Resumes a run.", &[]),
-    post(
+    define_post_route("/runs/{run}/cancel", "Cancels a run.", &[]),
+    define_post_route("/runs/{run}/pause", "Interrupts a run; it can be resumed.", &[]),
+    define_post_route("/runs/{run}/resume", "Resumes a run.", &[]),
+    define_post_route(
         "/runs/{run}/retry",
         "Continues a run that failed or was aborted; `say` is added to the prompt of its step.",
         &[("say", "string", false)],
     ),
-    post("/runs/{run}/apply", "Merges the changes of the worktree of a run into the working tree.", &[]),
-    post("/runs/{run}/undo", "Takes back what a run did in the working tree.", &[]),
+    define_post_route(
+        "/runs/{run}/apply",
+        "Merges the changes of the worktree of a run into the working tree.",
+        &[],
+    ),
+    define_post_route("/runs/{run}/undo", "Takes back what a run did in the working tree.", &[]),
 ];
 
-const fn get(
+const fn define_get_route(
     path: &'static str,
     about: &'static str,
     query: &'static [(&'static str, &'static str, &'static str)],
-    answer: Answer,
+    answer: RouteAnswer,
 ) -> Route {
     Route { method: "get", path, about, query, body: &[], answer }
 }
 
-const fn post(
+const fn define_post_route(
     path: &'static str,
     about: &'static str,
     body: &'static [(&'static str, &'static str, bool)],
 ) -> Route {
-    Route { method: "post", path, about, query: &[], body, answer: Answer::Accepted }
+    Route { method: "post", path, about, query: &[], body, answer: RouteAnswer::Accepted }
 }
 
 /// The description as OpenAPI 3.1.
-pub fn openapi() -> Value {
+pub fn build_openapi_document() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in &ROUTES {
         let path = paths.entry(format!("/api/v1{}", route.path)).or_insert_with(|| json!({}));
-        path[route.method] = operation(route);
+        path[route.method] = describe_operation(route);
     }
     json!({
         "openapi": "3.1.0",
@@ -158,13 +192,13 @@ pub fn openapi() -> Value {
             "securitySchemes": {
                 "bearer": { "type": "http", "scheme": "bearer" },
             },
-            "schemas": { "error": object("error", &["error"]) },
+            "schemas": { "error": schema_of_object("error", &["error"]) },
         },
         "paths": paths,
     })
 }
 
-fn operation(route: &Route) -> Value {
+fn describe_operation(route: &Route) -> Value {
     let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let mut parameters: Vec<Value> = in_path
         .map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string", "minLength": 1 } }))
@@ -178,13 +212,17 @@ fn operation(route: &Route) -> Value {
         parameters.push(json!({ "name": name, "in": "query", "description": about, "schema": schema }));
     }
     let (status, content) = match route.answer {
-        Answer::Json(name) => ("200", json!({ "application/json": { "schema": object(name, &[]) } })),
-        Answer::Text("application/json") => {
+        RouteAnswer::Json(name) => {
+            ("200", json!({ "application/json": { "schema": schema_of_object(name, &[]) } }))
+        }
+        RouteAnswer::Text("application/json") => {
             ("200", json!({ "application/json": { "schema": { "type": "object" } } }))
         }
-        Answer::Text(kind) => ("200", json!({ kind: { "schema": { "type": "string" } } })),
-        Answer::Events => ("200", json!({ "text/event-stream": { "schema": { "type": "string" } } })),
-        Answer::Accepted => ("202", json!({ "application/json": { "schema": object("control", &["run"]) } })),
+        RouteAnswer::Text(kind) => ("200", json!({ kind: { "schema": { "type": "string" } } })),
+        RouteAnswer::Events => ("200", json!({ "text/event-stream": { "schema": { "type": "string" } } })),
+        RouteAnswer::Accepted => {
+            ("202", json!({ "application/json": { "schema": schema_of_object("control", &["run"]) } }))
+        }
     };
     let mut responses = json!({ status: { "description": "As requested.", "content": content } });
     let mut errors = vec!["401", "403", "405", "500"];
@@ -210,7 +248,7 @@ fn operation(route: &Route) -> Value {
     });
     if !route.body.is_empty() {
         let fields: Map<String, Value> =
-            route.body.iter().map(|(name, kind, _)| ((*name).to_owned(), field(kind))).collect();
+            route.body.iter().map(|(name, kind, _)| ((*name).to_owned(), schema_of_field(kind))).collect();
         let required: Vec<&str> = route.body.iter().filter(|field| field.2).map(|field| field.0).collect();
         let schema = json!({
             "type": "object", "properties": fields, "required": required, "additionalProperties": false,
@@ -221,7 +259,7 @@ fn operation(route: &Route) -> Value {
     operation
 }
 
-fn field(kind: &str) -> Value {
+fn schema_of_field(kind: &str) -> Value {
     match kind {
         "object" => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
         "integer" => json!({ "type": "integer", "minimum": 0, "maximum": i64::MAX }),
@@ -232,7 +270,7 @@ fn field(kind: &str) -> Value {
 }
 
 /// A `cuegate/NAME/v1` object.
-fn object(name: &str, required: &[&str]) -> Value {
+fn schema_of_object(name: &str, required: &[&str]) -> Value {
     let required: Vec<&str> = std::iter::once("schema").chain(required.iter().copied()).collect();
     json!({
         "type": "object",

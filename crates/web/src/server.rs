@@ -14,7 +14,7 @@ use cuegate_observe::{Problem, Project};
 use serde_json::json;
 
 use crate::{
-    api::{self, App, Failed},
+    api::{self, ApiError, App},
     assets,
     auth::{Access, Refusal},
     connections,
@@ -58,7 +58,7 @@ pub struct Server {
 }
 
 #[derive(Clone)]
-struct Guard {
+struct RequestGuard {
     access: Arc<Access>,
     used: Arc<dyn Fn() + Send + Sync>,
 }
@@ -90,12 +90,12 @@ impl Server {
             access: Arc::clone(&self.access),
             control: self.control,
         };
-        let guard = Guard { access: self.access, used: self.used };
-        let router: Router = api::routes()
-            .fallback(page)
+        let guard = RequestGuard { access: self.access, used: self.used };
+        let router: Router = api::build_routes()
+            .fallback(serve_page)
             .with_state(app)
             .layer(DefaultBodyLimit::max(BODY_MAX))
-            .layer(middleware::from_fn_with_state(guard, check));
+            .layer(middleware::from_fn_with_state(guard, guard_request));
         let watching = tokio::spawn(hub.watch_journal());
         let served = async {
             match listener {
@@ -119,17 +119,17 @@ impl Server {
 }
 
 /// Checks a request before anything else looks at it.
-async fn check(State(guard): State<Guard>, request: Request, next: Next) -> Response {
-    let mut response = checked(guard, request, next).await;
+async fn guard_request(State(guard): State<RequestGuard>, request: Request, next: Next) -> Response {
+    let mut response = admit_request(guard, request, next).await;
     for (name, value) in HEADERS {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     response
 }
 
-async fn checked(guard: Guard, request: Request, next: Next) -> Response {
+async fn admit_request(guard: RequestGuard, request: Request, next: Next) -> Response {
     if let Err(refusal) = guard.access.comes_from_us(request.method(), request.headers()) {
-        return refused(refusal);
+        return response_of_refusal(refusal);
     }
     let path = request.uri().path();
     if path == SESSION && *request.method() == Method::POST {
@@ -138,7 +138,7 @@ async fn checked(guard: Guard, request: Request, next: Next) -> Response {
                 (guard.used)();
                 Json(json!({ "schema": "cuegate/login/v1", "token": token })).into_response()
             }
-            None => refused(Refusal::Session),
+            None => response_of_refusal(Refusal::Session),
         };
     }
     let has_session = guard.access.has_session(request.headers());
@@ -149,11 +149,11 @@ async fn checked(guard: Guard, request: Request, next: Next) -> Response {
     if has_session || !path.starts_with("/api/") {
         next.run(request).await
     } else {
-        refused(Refusal::Session)
+        response_of_refusal(Refusal::Session)
     }
 }
 
-fn refused(refusal: Refusal) -> Response {
+fn response_of_refusal(refusal: Refusal) -> Response {
     let (status, message) = match refusal {
         Refusal::Host => (403, "the request names another host than this server"),
         Refusal::Origin => (403, "the request comes from another page"),
@@ -162,17 +162,17 @@ fn refused(refusal: Refusal) -> Response {
             "the request has no session: open the link that `cuegate serve` or `cuegate serve --open` prints",
         ),
     };
-    Failed(Problem::new(status, message)).into_response()
+    ApiError(Problem::new(status, message)).into_response()
 }
 
 /// Any other path is a file of the page.
-async fn page(request: Request) -> Response {
+async fn serve_page(request: Request) -> Response {
     let path = request.uri().path();
     if path.starts_with("/api/") {
-        return Failed(Problem::new(404, "there is no such resource")).into_response();
+        return ApiError(Problem::new(404, "there is no such resource")).into_response();
     }
     match *request.method() {
-        Method::GET | Method::HEAD => assets::file(path),
-        _ => Failed(Problem::new(405, "this method is not allowed here")).into_response(),
+        Method::GET | Method::HEAD => assets::serve_asset(path),
+        _ => ApiError(Problem::new(405, "this method is not allowed here")).into_response(),
     }
 }

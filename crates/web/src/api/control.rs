@@ -8,83 +8,98 @@ use axum::{
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::{App, Failed, Json, Path};
+use super::{ApiError, App, Json, Path};
 use cuegate_observe::{Control, Problem, StartRequest};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Answering {
+struct AnswerBody {
     text: String,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
-struct Retrying {
+struct RetryBody {
     #[serde(default)]
     say: Option<String>,
 }
 
-pub(super) async fn answer(
+pub(super) async fn answer_question(
     State(app): State<App>,
     Path(run): Path<String>,
     body: Bytes,
-) -> Result<Response, Failed> {
-    let answering: Answering = parsed(&app, &body)?;
+) -> Result<Response, ApiError> {
+    let answering: AnswerBody = parse_control_body(&app, &body)?;
     if answering.text.trim().is_empty() {
         return Err(Problem::new(400, "the answer is empty").into());
     }
-    control(&app, move |app| Ok(Control::Answer { run: app.find(&run)?, text: answering.text })).await
+    control_run(&app, move |app| Ok(Control::Answer { run: app.find(&run)?, text: answering.text })).await
 }
 
-pub(super) async fn cancel(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
-    control(&app, move |app| Ok(Control::Cancel { run: app.find(&run)? })).await
+pub(super) async fn cancel_run(
+    State(app): State<App>,
+    Path(run): Path<String>,
+) -> Result<Response, ApiError> {
+    control_run(&app, move |app| Ok(Control::Cancel { run: app.find(&run)? })).await
 }
 
-pub(super) async fn pause(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
-    control(&app, move |app| Ok(Control::Pause { run: app.find(&run)? })).await
+pub(super) async fn pause_run(State(app): State<App>, Path(run): Path<String>) -> Result<Response, ApiError> {
+    control_run(&app, move |app| Ok(Control::Pause { run: app.find(&run)? })).await
 }
 
-pub(super) async fn resume(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
-    control(&app, move |app| Ok(Control::Resume { run: app.find(&run)? })).await
+pub(super) async fn resume_run(
+    State(app): State<App>,
+    Path(run): Path<String>,
+) -> Result<Response, ApiError> {
+    control_run(&app, move |app| Ok(Control::Resume { run: app.find(&run)? })).await
 }
 
-pub(super) async fn apply(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
-    control(&app, move |app| Ok(Control::Apply { run: app.find(&run)? })).await
+pub(super) async fn apply_changes(
+    State(app): State<App>,
+    Path(run): Path<String>,
+) -> Result<Response, ApiError> {
+    control_run(&app, move |app| Ok(Control::Apply { run: app.find(&run)? })).await
 }
 
-pub(super) async fn undo(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
-    control(&app, move |app| Ok(Control::Undo { run: app.find(&run)? })).await
+pub(super) async fn undo_changes(
+    State(app): State<App>,
+    Path(run): Path<String>,
+) -> Result<Response, ApiError> {
+    control_run(&app, move |app| Ok(Control::Undo { run: app.find(&run)? })).await
 }
 
-pub(super) async fn retry(
+pub(super) async fn retry_run(
     State(app): State<App>,
     Path(run): Path<String>,
     body: Bytes,
-) -> Result<Response, Failed> {
-    let retrying =
-        if body.is_empty() { allowed(&app).map(|()| Retrying::default()) } else { parsed(&app, &body) }?;
+) -> Result<Response, ApiError> {
+    let retrying = if body.is_empty() {
+        check_control_allowed(&app).map(|()| RetryBody::default())
+    } else {
+        parse_control_body(&app, &body)
+    }?;
     let say = retrying.say.filter(|text| !text.trim().is_empty());
     if say.as_ref().is_some_and(|text| text.contains('\0')) {
         return Err(Problem::new(400, "the text has a NUL character").into());
     }
-    control(&app, move |app| Ok(Control::Retry { run: app.find(&run)?, say })).await
+    control_run(&app, move |app| Ok(Control::Retry { run: app.find(&run)?, say })).await
 }
 
-pub(super) async fn start(State(app): State<App>, body: Bytes) -> Result<Response, Failed> {
-    let start: Box<StartRequest> = parsed(&app, &body)?;
-    control(&app, move |_| Ok(Control::Start(start))).await
+pub(super) async fn start_run(State(app): State<App>, body: Bytes) -> Result<Response, ApiError> {
+    let start: Box<StartRequest> = parse_control_body(&app, &body)?;
+    control_run(&app, move |_| Ok(Control::Start(start))).await
 }
 
-async fn control(
+async fn control_run(
     app: &App,
     wanted: impl FnOnce(&App) -> Result<Control, Problem> + Send + 'static,
-) -> Result<Response, Failed> {
-    allowed(app)?;
+) -> Result<Response, ApiError> {
+    check_control_allowed(app)?;
     let done = app.blocking(move |app| app.project.control(wanted(app)?)).await?;
     Ok((StatusCode::ACCEPTED, Json(done)).into_response())
 }
 
-fn allowed(app: &App) -> Result<(), Problem> {
+fn check_control_allowed(app: &App) -> Result<(), Problem> {
     if app.control {
         return Ok(());
     }
@@ -92,8 +107,8 @@ fn allowed(app: &App) -> Result<(), Problem> {
     Err(Problem { hint: Some(hint), ..Problem::new(403, "this server only shows runs") })
 }
 
-fn parsed<T: DeserializeOwned>(app: &App, body: &[u8]) -> Result<T, Problem> {
-    allowed(app)?;
+fn parse_control_body<T: DeserializeOwned>(app: &App, body: &[u8]) -> Result<T, Problem> {
+    check_control_allowed(app)?;
     serde_json::from_slice(body)
         .map_err(|error| Problem::new(400, format!("the body is not what is expected: {error}")))
 }

@@ -1,4 +1,4 @@
-//! `/api/v1`: one function per route. [`crate::openapi`] describes the same routes.
+//! `/api/v1`: one function per route. [`crate::build_openapi_document`] describes the same routes.
 
 mod control;
 mod read;
@@ -25,11 +25,11 @@ use crate::{auth::Access, hub::Hub};
 pub(crate) struct Path<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
-    type Rejection = Failed;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Failed> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let read = axum::extract::Path::<T>::from_request_parts(parts, state).await;
-        read.map(|path| Path(path.0)).map_err(|why| Failed(Problem::new(400, why.body_text())))
+        read.map(|path| Path(path.0)).map_err(|why| ApiError(Problem::new(400, why.body_text())))
     }
 }
 
@@ -37,11 +37,11 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
-    type Rejection = Failed;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Failed> {
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, ApiError> {
         let read = axum::extract::Query::<T>::try_from_uri(&parts.uri);
-        read.map(|query| Query(query.0)).map_err(|why| Failed(Problem::new(400, why.body_text())))
+        read.map(|query| Query(query.0)).map_err(|why| ApiError(Problem::new(400, why.body_text())))
     }
 }
 
@@ -60,11 +60,11 @@ impl App {
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Failed> {
+    ) -> Result<T, ApiError> {
         let app = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&app)).await;
         let failed = |error| Err(Problem::new(500, format!("the request failed: {error}")));
-        done.unwrap_or_else(failed).map_err(Failed)
+        done.unwrap_or_else(failed).map_err(ApiError)
     }
 
     /// The run with this id or prefix.
@@ -87,34 +87,34 @@ pub(super) fn read_seq<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
 }
 
 /// The routes of the API.
-pub(crate) fn routes() -> Router<App> {
+pub(crate) fn build_routes() -> Router<App> {
     Router::new()
-        .route("/api/v1/session", get(read::session))
-        .route("/api/v1/openapi.json", get(read::description))
-        .route("/api/v1/links", post(read::link))
-        .route("/api/v1/definitions", get(read::definitions))
-        .route("/api/v1/agents", get(read::agents))
-        .route("/api/v1/stream", get(stream::runs))
-        .route("/api/v1/runs", get(read::runs).post(control::start))
-        .route("/api/v1/runs/{run}", get(read::run))
-        .route("/api/v1/runs/{run}/spans", get(read::spans))
-        .route("/api/v1/runs/{run}/events", get(read::events))
-        .route("/api/v1/runs/{run}/stream", get(stream::run))
-        .route("/api/v1/runs/{run}/working", get(read::working))
-        .route("/api/v1/runs/{run}/graph", get(read::graph))
-        .route("/api/v1/runs/{run}/findings", get(read::findings))
-        .route("/api/v1/runs/{run}/report", get(read::report))
+        .route("/api/v1/session", get(read::serve_session))
+        .route("/api/v1/openapi.json", get(read::serve_description))
+        .route("/api/v1/links", post(read::create_link))
+        .route("/api/v1/definitions", get(read::serve_definitions))
+        .route("/api/v1/agents", get(read::serve_agents))
+        .route("/api/v1/stream", get(stream::stream_runs))
+        .route("/api/v1/runs", get(read::serve_runs).post(control::start_run))
+        .route("/api/v1/runs/{run}", get(read::serve_run))
+        .route("/api/v1/runs/{run}/spans", get(read::serve_spans))
+        .route("/api/v1/runs/{run}/events", get(read::serve_events))
+        .route("/api/v1/runs/{run}/stream", get(stream::stream_run))
+        .route("/api/v1/runs/{run}/working", get(read::serve_running_commands))
+        .route("/api/v1/runs/{run}/graph", get(read::serve_graph))
+        .route("/api/v1/runs/{run}/findings", get(read::serve_findings))
+        .route("/api/v1/runs/{run}/report", get(read::serve_run_report))
         .route("/api/v1/runs/{run}/reports/{name}", get(read::written_report))
-        .route("/api/v1/runs/{run}/diff", get(read::diff))
-        .route("/api/v1/runs/{run}/answer", post(control::answer))
-        .route("/api/v1/runs/{run}/cancel", post(control::cancel))
-        .route("/api/v1/runs/{run}/pause", post(control::pause))
-        .route("/api/v1/runs/{run}/resume", post(control::resume))
-        .route("/api/v1/runs/{run}/retry", post(control::retry))
-        .route("/api/v1/runs/{run}/apply", post(control::apply))
-        .route("/api/v1/runs/{run}/undo", post(control::undo))
-        .route("/api/v1/blobs/{digest}", get(read::blob))
-        .method_not_allowed_fallback(async || Failed(Problem::new(405, "this method is not allowed here")))
+        .route("/api/v1/runs/{run}/diff", get(read::serve_diff))
+        .route("/api/v1/runs/{run}/answer", post(control::answer_question))
+        .route("/api/v1/runs/{run}/cancel", post(control::cancel_run))
+        .route("/api/v1/runs/{run}/pause", post(control::pause_run))
+        .route("/api/v1/runs/{run}/resume", post(control::resume_run))
+        .route("/api/v1/runs/{run}/retry", post(control::retry_run))
+        .route("/api/v1/runs/{run}/apply", post(control::apply_changes))
+        .route("/api/v1/runs/{run}/undo", post(control::undo_changes))
+        .route("/api/v1/blobs/{digest}", get(read::serve_blob))
+        .method_not_allowed_fallback(async || ApiError(Problem::new(405, "this method is not allowed here")))
 }
 
 /// A JSON object, escaped so that no byte of an agent controls what shows it.
@@ -128,15 +128,15 @@ impl IntoResponse for Json {
 }
 
 /// Why a request failed, as an answer.
-pub(crate) struct Failed(pub(crate) Problem);
+pub(crate) struct ApiError(pub(crate) Problem);
 
-impl From<Problem> for Failed {
-    fn from(problem: Problem) -> Failed {
-        Failed(problem)
+impl From<Problem> for ApiError {
+    fn from(problem: Problem) -> ApiError {
+        ApiError(problem)
     }
 }
 
-impl IntoResponse for Failed {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         (status, Json(self.0.to_json())).into_response()
@@ -144,7 +144,7 @@ impl IntoResponse for Failed {
 }
 
 /// A text that a browser shows as text, whatever it contains.
-pub(crate) fn plain(text: String, kind: &'static str) -> Response {
+pub(crate) fn respond_with_text(text: String, kind: &'static str) -> Response {
     let mut response = Response::new(Body::from(text));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response

@@ -10,19 +10,19 @@ use cuegate_view::{LogOptions, event_json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{App, Failed, Json, Path, Query, plain};
+use super::{ApiError, App, Json, Path, Query, respond_with_text};
 use cuegate_observe::Problem;
 
-use crate::{markdown, openapi::openapi};
+use crate::{markdown, openapi::build_openapi_document};
 
 /// The most visits of one page of spans.
 const VISITS_MAX: usize = 1000;
 /// The most records of one answer.
 const RECORDS_MAX: u64 = 2000;
 
-type Answer = Result<Json, Failed>;
+type Answer = Result<Json, ApiError>;
 
-pub(super) async fn session(State(app): State<App>) -> Json {
+pub(super) async fn serve_session(State(app): State<App>) -> Json {
     Json(json!({
         "schema": "cuegate/session/v1",
         "project": app.project.name(),
@@ -31,23 +31,23 @@ pub(super) async fn session(State(app): State<App>) -> Json {
     }))
 }
 
-pub(super) async fn link(State(app): State<App>) -> Json {
+pub(super) async fn create_link(State(app): State<App>) -> Json {
     Json(json!({ "schema": "cuegate/link/v1", "token": app.access.new_link() }))
 }
 
-pub(super) async fn description() -> Json {
-    Json(openapi())
+pub(super) async fn serve_description() -> Json {
+    Json(build_openapi_document())
 }
 
-pub(super) async fn definitions(State(app): State<App>) -> Answer {
+pub(super) async fn serve_definitions(State(app): State<App>) -> Answer {
     app.blocking(|app| app.project.definitions()).await.map(Json)
 }
 
-pub(super) async fn agents(State(app): State<App>) -> Answer {
+pub(super) async fn serve_agents(State(app): State<App>) -> Answer {
     app.blocking(|app| app.project.agents()).await.map(Json)
 }
 
-pub(super) async fn runs(State(app): State<App>) -> Answer {
+pub(super) async fn serve_runs(State(app): State<App>) -> Answer {
     app.blocking(|app| Ok(app.project.observer().runs_json()?)).await.map(Json)
 }
 
@@ -56,7 +56,7 @@ pub(super) struct RunQuery {
     steps: Option<bool>,
 }
 
-pub(super) async fn run(
+pub(super) async fn serve_run(
     State(app): State<App>,
     Path(run): Path<String>,
     Query(query): Query<RunQuery>,
@@ -83,7 +83,7 @@ pub(super) struct SpansQuery {
     count: Option<usize>,
 }
 
-pub(super) async fn spans(
+pub(super) async fn serve_spans(
     State(app): State<App>,
     Path(run): Path<String>,
     Query(query): Query<SpansQuery>,
@@ -110,7 +110,7 @@ pub(super) struct EventsQuery {
     full: Option<bool>,
 }
 
-pub(super) async fn events(
+pub(super) async fn serve_events(
     State(app): State<App>,
     Path(run): Path<String>,
     Query(query): Query<EventsQuery>,
@@ -134,27 +134,34 @@ pub(super) async fn events(
     app.blocking(read).await.map(Json)
 }
 
-pub(super) async fn working(State(app): State<App>, Path(run): Path<String>) -> Answer {
+pub(super) async fn serve_running_commands(State(app): State<App>, Path(run): Path<String>) -> Answer {
     app.blocking(move |app| app.hub.working(&app.find(&run)?)).await.map(Json)
 }
 
-pub(super) async fn graph(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
+pub(super) async fn serve_graph(
+    State(app): State<App>,
+    Path(run): Path<String>,
+) -> Result<Response, ApiError> {
     let svg = app.blocking(move |app| app.project.graph(&app.find(&run)?)).await?;
-    Ok(plain(svg, "image/svg+xml"))
+    Ok(respond_with_text(svg, "image/svg+xml"))
 }
 
-pub(super) async fn findings(State(app): State<App>, Path(run): Path<String>) -> Answer {
+pub(super) async fn serve_findings(State(app): State<App>, Path(run): Path<String>) -> Answer {
     app.blocking(move |app| app.project.findings(&app.find(&run)?)).await.map(Json)
 }
 
-pub(super) async fn report(State(app): State<App>, Path(run): Path<String>) -> Result<Response, Failed> {
+pub(super) async fn serve_run_report(
+    State(app): State<App>,
+    Path(run): Path<String>,
+) -> Result<Response, ApiError> {
     let read = move |app: &App| {
         let run = app.find(&run)?;
         Ok((app.project.report(&run)?, run))
     };
     let (text, run) = app.blocking(read).await?;
     let name = format!("attachment; filename=\"cuegate-{run}.txt\"");
-    Ok(([(header::CONTENT_DISPOSITION, name)], plain(text, "text/plain; charset=utf-8")).into_response())
+    Ok(([(header::CONTENT_DISPOSITION, name)], respond_with_text(text, "text/plain; charset=utf-8"))
+        .into_response())
 }
 
 pub(super) async fn written_report(
@@ -179,7 +186,7 @@ pub(super) async fn written_report(
             "visit": newest.visit,
             "versions": versions.len(),
             "markdown": text,
-            "html": markdown::render(&text),
+            "html": markdown::render_html(&text),
         }))
     };
     app.blocking(read).await.map(Json)
@@ -193,20 +200,23 @@ pub(super) struct DiffQuery {
     to_seq: Option<u64>,
 }
 
-pub(super) async fn diff(
+pub(super) async fn serve_diff(
     State(app): State<App>,
     Path(run): Path<String>,
     Query(query): Query<DiffQuery>,
-) -> Result<Response, Failed> {
+) -> Result<Response, ApiError> {
     let records = match (query.from_seq, query.to_seq) {
         (None, None) => None,
         (from, to) => Some((from.unwrap_or(0), to.unwrap_or(u64::MAX))),
     };
     let patch = app.blocking(move |app| app.project.diff(&app.find(&run)?, records)).await?;
-    Ok(plain(patch, "text/plain; charset=utf-8"))
+    Ok(respond_with_text(patch, "text/plain; charset=utf-8"))
 }
 
-pub(super) async fn blob(State(app): State<App>, Path(digest): Path<String>) -> Result<Response, Failed> {
+pub(super) async fn serve_blob(
+    State(app): State<App>,
+    Path(digest): Path<String>,
+) -> Result<Response, ApiError> {
     let read = move |app: &App| {
         let missing = || Problem::new(404, "there is no text with this digest");
         let digest: cuegate_journal::Digest = digest.parse().map_err(|_| missing())?;
@@ -214,5 +224,5 @@ pub(super) async fn blob(State(app): State<App>, Path(digest): Path<String>) -> 
         let bytes = journal.blob(&digest).map_err(cuegate_runner::Error::from)?.ok_or_else(missing)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    Ok(plain(app.blocking(read).await?, "text/plain; charset=utf-8"))
+    Ok(respond_with_text(app.blocking(read).await?, "text/plain; charset=utf-8"))
 }

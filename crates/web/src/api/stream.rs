@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::{sync::watch, time::timeout};
 
-use super::{App, Failed, Path, Query};
+use super::{ApiError, App, Path, Query};
 use crate::hub::TICK;
 
 /// The time after which a silent stream sends a comment, so that a closed one is noticed.
@@ -31,14 +31,14 @@ type Events = Sse<
 >;
 
 /// The list of runs changed: `runs`, with `cuegate/runs/v1`.
-pub(super) async fn runs(State(app): State<App>) -> Events {
-    struct Runs {
+pub(super) async fn stream_runs(State(app): State<App>) -> Events {
+    struct RunsStream {
         app: App,
         changes: watch::Receiver<u64>,
         last: Option<Value>,
     }
-    let state = Runs { changes: app.hub.subscribe(), app, last: None };
-    answer(unfold(state, |mut state| async move {
+    let state = RunsStream { changes: app.hub.subscribe(), app, last: None };
+    respond_with_events(unfold(state, |mut state| async move {
         loop {
             if state.last.is_some() {
                 // A process that died changes no file.
@@ -48,7 +48,7 @@ pub(super) async fn runs(State(app): State<App>) -> Events {
             let read = state.app.blocking(|app| Ok(app.project.observer().runs_json()?)).await;
             let value = read.unwrap_or_else(|failed| failed.0.to_json());
             if state.last.as_ref() != Some(&value) {
-                let event = Event::default().event("runs").data(text(&value));
+                let event = Event::default().event("runs").data(encode_safe_json(&value));
                 state.last = Some(value);
                 return Some((Ok(event), state));
             }
@@ -63,7 +63,7 @@ pub(super) struct StreamQuery {
 }
 
 /// Where a stream is.
-struct Position {
+struct StreamPosition {
     app: App,
     run: RunId,
     changes: watch::Receiver<u64>,
@@ -78,19 +78,19 @@ struct Position {
 
 /// `log`: a line of the log, whose id resumes the stream. `state`: whether a process drives the run, and whether it has an
 /// answer. `working`: what is in progress.
-pub(super) async fn run(
+pub(super) async fn stream_run(
     State(app): State<App>,
     Path(run): Path<String>,
     Query(query): Query<StreamQuery>,
     headers: HeaderMap,
-) -> Result<Events, Failed> {
+) -> Result<Events, ApiError> {
     let run = app.blocking(move |app| app.find(&run)).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).and_then(parse_id);
     let next = match (last, query.from_seq) {
         (Some((seq, index)), _) => (seq, index.saturating_add(1)),
         (None, from) => (from.unwrap_or(0), 0),
     };
-    let position = Position {
+    let position = StreamPosition {
         changes: app.hub.subscribe(),
         app,
         run,
@@ -100,7 +100,7 @@ pub(super) async fn run(
         live: None,
         working: Value::Null,
     };
-    Ok(answer(unfold(position, |mut position| async move {
+    Ok(respond_with_events(unfold(position, |mut position| async move {
         loop {
             if let Some(event) = position.waiting.pop_front() {
                 return Some((Ok(event), position));
@@ -122,7 +122,7 @@ pub(super) async fn run(
     })))
 }
 
-impl Position {
+impl StreamPosition {
     /// Queues the new events.
     fn read(&mut self) -> Result<(), Problem> {
         let (run, observer) = (self.run.clone(), self.app.project.observer());
@@ -138,7 +138,7 @@ impl Position {
                 let skip = if record.seq == from { skipped } else { 0 };
                 for (index, line) in lines.iter().enumerate().skip(skip) {
                     let id = format!("{}.{index}", record.seq);
-                    waiting.push_back(Event::default().event("log").id(id).data(text(line)));
+                    waiting.push_back(Event::default().event("log").id(id).data(encode_safe_json(line)));
                 }
                 next = (record.seq + 1, 0);
                 if waiting.len() >= EVENTS_MAX {
@@ -152,11 +152,11 @@ impl Position {
         if self.live != Some(live) {
             self.live = Some(live);
             let state = json!({ "live": live.0 == Liveness::Alive, "answered": live.1 });
-            waiting.push_back(Event::default().event("state").data(text(&state)));
+            waiting.push_back(Event::default().event("state").data(encode_safe_json(&state)));
         }
         let working = hub.working(&run)?;
         if working != self.working {
-            waiting.push_back(Event::default().event("working").data(text(&working)));
+            waiting.push_back(Event::default().event("working").data(encode_safe_json(&working)));
             self.working = working;
         }
         Ok(())
@@ -168,11 +168,11 @@ fn parse_id(id: &str) -> Option<(u64, usize)> {
     Some((seq.parse().ok()?, index.parse().ok()?))
 }
 
-fn text(value: &Value) -> String {
+fn encode_safe_json(value: &Value) -> String {
     safe_json(&value.to_string())
 }
 
-fn answer(events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Events {
+fn respond_with_events(events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static) -> Events {
     let events: std::pin::Pin<Box<dyn Stream<Item = Result<Event, Infallible>> + Send>> = Box::pin(events);
     Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
 }
