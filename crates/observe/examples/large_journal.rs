@@ -15,14 +15,14 @@ fn main() {
     let home = StateDir::create(dir.as_ref()).unwrap();
     let journal = SqliteJournal::open(home.journal(), Options { durability: Durability::Relaxed }).unwrap();
     for index in 0..runs.parse::<i64>().unwrap() {
-        write(&journal, &format!("run{index:05}"), 8, 1_795_262_400_000 + index * 60_000);
+        write_run(&journal, &format!("run{index:05}"), 8, 1_795_262_400_000 + index * 60_000);
     }
-    let records = write(&journal, "longlong", visits.parse().unwrap(), 1_795_862_400_000);
+    let records = write_run(&journal, "longlong", visits.parse().unwrap(), 1_795_862_400_000);
     println!("{records} records in the long run");
 }
 
 /// A run of two steps that follow each other; returns the number of its records.
-fn write(journal: &SqliteJournal, name: &str, visits: u64, started_ms: i64) -> u64 {
+fn write_run(journal: &SqliteJournal, name: &str, visits: u64, started_ms: i64) -> u64 {
     let run: RunId = name.parse().unwrap();
     journal.create(&run, started_ms).unwrap();
     let lease = journal.acquire(&run, &Owner::current()).unwrap();

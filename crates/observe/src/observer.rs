@@ -20,7 +20,7 @@ use crate::run::RunReader;
 
 /// Changes whenever a record was written, seen without opening the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Version([Option<(SystemTime, u64)>; 2]);
+pub struct JournalVersion([Option<(SystemTime, u64)>; 2]);
 
 /// Reads the runs of one project.
 pub struct Observer {
@@ -59,7 +59,7 @@ impl Observer {
     }
 
     /// The version of the journal's files.
-    pub fn version(&self) -> Version {
+    pub fn version(&self) -> JournalVersion {
         let file = self.home.journal();
         let mut wal = file.clone().into_os_string();
         wal.push("-wal");
@@ -67,7 +67,7 @@ impl Observer {
             let about = fs::metadata(path).ok()?;
             Some((about.modified().ok()?, about.len()))
         };
-        Version([look(file), look(wal.into())])
+        JournalVersion([look(file), look(wal.into())])
     }
 
     /// The runs with records, newest first.
@@ -88,7 +88,7 @@ impl Observer {
         let mut rows = Vec::new();
         let mut damaged = Vec::new();
         for summary in self.summaries()? {
-            let live = liveness(summary.owner.as_ref());
+            let live = liveness_of_owner(summary.owner.as_ref());
             let known = {
                 let cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
                 cache.get(&summary.run).filter(|known| known.0 == summary.records && known.1 == live).cloned()
@@ -147,7 +147,7 @@ impl Observer {
 }
 
 /// Whether the process that holds the lease of a run lives.
-pub(crate) fn liveness(owner: Option<&Owner>) -> Liveness {
+pub(crate) fn liveness_of_owner(owner: Option<&Owner>) -> Liveness {
     match owner.map(Owner::liveness) {
         None => Liveness::None,
         Some(Owning::Dead) => Liveness::Dead,

@@ -7,14 +7,14 @@ use cuegate_journal::RunId;
 use cuegate_runner::{ActivityReader, Error, TimedActivity, has_inbox_answer, output_so_far, records_from};
 use cuegate_view::{Liveness, RunFold, RunState, RunView, SpanKind, Spans, StampedRecord};
 
-use crate::{Observer, observer::liveness};
+use crate::{Observer, observer::liveness_of_owner};
 
 /// How many activities of an ask are kept.
 const ACTIVITIES_MAX: usize = 200;
 
 /// A command in progress.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Working {
+pub struct RunningCommand {
     /// Its id.
     pub command: CommandId,
     /// Whether it is an ask; otherwise a validator or an effect.
@@ -69,7 +69,7 @@ impl RunReader {
     /// When the journal cannot be read.
     pub fn refresh(&mut self, observer: &Observer) -> Result<bool, Error> {
         let Some(journal) = observer.journal()? else { return Ok(false) };
-        let live = liveness(journal.holder(&self.run)?.as_ref().map(|lease| &lease.owner));
+        let live = liveness_of_owner(journal.holder(&self.run)?.as_ref().map(|lease| &lease.owner));
         let is_answered = has_inbox_answer(&*journal, &self.run)?;
         let new = records_from(&*journal, &self.run, self.records.len() as u64)?;
         let changed = !new.is_empty() || live != self.live || is_answered != self.is_answered;
@@ -119,12 +119,12 @@ impl RunReader {
 
     /// What is in progress, with what agents did and validators printed since the command started. Nothing if no process
     /// drives the run.
-    pub fn working(&mut self, observer: &Observer, output_lines: usize) -> Vec<Working> {
+    pub fn working(&mut self, observer: &Observer, output_lines: usize) -> Vec<RunningCommand> {
         let goes_on = self.live == Liveness::Alive && matches!(self.fold.state(), RunState::Running);
         let open = self.spans.open().filter(|_| goes_on);
-        let mut working: Vec<Working> = open
+        let mut working: Vec<RunningCommand> = open
             .filter_map(|span| {
-                Some(Working {
+                Some(RunningCommand {
                     command: span.command?,
                     is_ask: span.kind == SpanKind::Ask,
                     name: span.name.to_string(),

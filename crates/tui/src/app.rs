@@ -7,7 +7,7 @@ use std::{
 
 use cuegate_engine::WaitKind;
 use cuegate_journal::RunId;
-use cuegate_observe::{Control, Problem, Project, RunReader, Working};
+use cuegate_observe::{Control, Problem, Project, RunReader, RunningCommand};
 use cuegate_view::{Liveness, RunState, RunView};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::Value;
@@ -66,7 +66,7 @@ impl Filter {
 pub(crate) struct OneRun {
     pub(crate) reader: RunReader,
     pub(crate) view: RunView,
-    pub(crate) working: Vec<Working>,
+    pub(crate) working: Vec<RunningCommand>,
     /// The chosen visit; `None`: the newest one.
     pub(crate) chosen: Option<usize>,
 }

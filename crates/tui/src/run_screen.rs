@@ -1,7 +1,7 @@
 //! One run: its path, what is in progress, and its spending.
 
 use cuegate_engine::{Event, WaitKind};
-use cuegate_observe::{Observer, Working};
+use cuegate_observe::{Observer, RunningCommand};
 use cuegate_view::{
     RunState, Span, SpanKind, clean_lines, clean_to_one_line, describe_spending, target_word,
 };
@@ -136,7 +136,7 @@ fn draw_path(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
 }
 
 /// What is in progress: members side by side if there is room, else one below the other.
-fn draw_working(working: &[Working], frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
+fn draw_working(working: &[RunningCommand], frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
     let count = u16::try_from(working.len()).unwrap_or(u16::MAX).max(1);
     let columns = (area.width / PANE).clamp(1, count);
     let rows = count.div_ceil(columns).min((area.height / 3).max(1));
@@ -161,7 +161,7 @@ fn draw_working(working: &[Working], frame: &mut Frame<'_>, area: Rect, now_ms: 
     }
 }
 
-fn draw_one(one: &Working, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
+fn draw_one(one: &RunningCommand, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
     let detail = if one.is_ask { format!(" ({})", one.detail) } else { String::new() };
     let title =
         format!(" ▶ {}{detail} {} ", clean_to_one_line(&one.name), format_elapsed_time(one.from_ms, now_ms));

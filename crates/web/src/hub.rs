@@ -7,7 +7,7 @@ use std::{
 };
 
 use cuegate_journal::RunId;
-use cuegate_observe::{Problem, Project, RunReader, Working};
+use cuegate_observe::{Problem, Project, RunReader, RunningCommand};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, watch};
 
@@ -122,7 +122,7 @@ impl Hub {
     }
 }
 
-fn working_json(working: &Working) -> Value {
+fn working_json(working: &RunningCommand) -> Value {
     let activities: Vec<Value> =
         working.activities.iter().filter_map(|done| serde_json::to_value(done).ok()).collect();
     json!({
