@@ -13,7 +13,6 @@ use crate::{Failure, config::Config, models, providers, start_run::Program};
 
 /// The provider of a run, checked on this machine, with its models.
 pub struct Agent {
-    /// The provider.
     pub(crate) provider: Shared,
     /// The result of its self-check.
     pub inspection: Inspection,

@@ -27,6 +27,7 @@
 //! ```
 //!
 //! This crate contains no rules about flows.
+#![warn(missing_docs)]
 
 pub(crate) mod resume_run;
 

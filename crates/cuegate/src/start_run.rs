@@ -524,7 +524,6 @@ impl PreparedRun {
         self.book.run()
     }
 
-    /// The journal.
     pub(crate) fn journal(&self) -> Arc<dyn Journal> {
         self.book.journal().clone()
     }

@@ -81,9 +81,7 @@ impl Budget {
 pub struct SpentBudget {
     /// Millionths of a US dollar. An unknown cost counts as its whole reservation.
     pub usd_micro: u64,
-    /// Tokens.
     pub tokens: u64,
-    /// Asks.
     pub asks: u64,
     /// Milliseconds driven.
     pub driven_ms: u64,
@@ -95,7 +93,6 @@ pub struct Share {
     /// Millionths of a US dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usd_micro: Option<u64>,
-    /// Tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
 }
@@ -148,9 +145,7 @@ pub struct Ledger {
 pub enum Lack {
     /// The cost limit.
     Usd,
-    /// Tokens.
     Tokens,
-    /// Asks.
     Asks,
     /// The time limit.
     Time,

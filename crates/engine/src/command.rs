@@ -100,7 +100,6 @@ pub enum Command {
 }
 
 impl Command {
-    /// Its id.
     pub fn id(&self) -> CommandId {
         match self {
             Command::Ask(ask) => ask.id,
@@ -114,21 +113,17 @@ impl Command {
 /// An ask for the executor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskCommand {
-    /// Its id.
     pub id: CommandId,
-    /// The step.
     pub step: Str,
     /// The checked step, for a check: agents and scripts see its name.
     pub of: Option<Str>,
     /// The step whose answer is judged, for a judge.
     pub subject: Option<Str>,
-    /// The persona.
     pub persona: Option<Str>,
     /// Other names of the persona.
     pub persona_names: Vec<Str>,
     /// Its purpose.
     pub kind: AskKind,
-    /// The prompt.
     pub prompt: Vec<PromptPart>,
     /// Earlier messages, for a provider that cannot continue the session. Empty at the start of a session.
     pub without_session: Vec<PromptPart>,
@@ -164,9 +159,7 @@ pub struct SessionUse {
 /// A command to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecCommand {
-    /// Its id.
     pub id: CommandId,
-    /// The step.
     pub step: Str,
     /// The command.
     pub validator: Validator,
@@ -179,7 +172,6 @@ pub struct ExecCommand {
 /// An effect to be done by a program of the definition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EffectCommand {
-    /// The effect.
     pub effect: Effect,
     /// The program of an [`EffectKind::Exec`](crate::EffectKind::Exec), as it was when the run started.
     pub program: Option<Program>,
@@ -196,7 +188,6 @@ pub struct EffectCommand {
 /// A poll of a part of the verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProbeCommand {
-    /// Its id.
     pub id: CommandId,
     /// The path of the part.
     pub condition: Str,
@@ -238,21 +229,17 @@ pub struct HandlerInput {
     pub handoffs: Vec<HandoffEntry>,
 }
 
-/// The last answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastAnswer {
     /// The structured answer, when it came apart from the text.
     pub output: Option<BlobRef>,
-    /// The text.
     pub text: Option<BlobRef>,
 }
 
 /// A handoff value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffEntry {
-    /// The step.
     pub step: Str,
-    /// The key.
     pub key: Str,
     /// The value: text as it is, everything else as JSON.
     pub value: BlobRef,

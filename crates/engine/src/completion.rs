@@ -34,25 +34,20 @@ pub enum Completion {
     Start(Box<Start>),
     /// An agent answered.
     Answered {
-        /// The ask.
         ask: CommandId,
-        /// The answer.
         answer: Box<Answer>,
         /// The working tree afterwards; `None` if it cannot have changed.
         seen: Option<TreeChange>,
     },
     /// An ask failed.
     Faulted {
-        /// The ask.
         ask: CommandId,
-        /// The fault.
         fault: Fault,
         /// The working tree afterwards; `None` if it cannot have changed.
         seen: Option<TreeChange>,
     },
     /// A started ask was cut off before it answered, by a crash or an interruption.
     Cut {
-        /// The ask.
         ask: CommandId,
         /// What its output reports, and an estimate of the message that was being written.
         usage: Usage,
@@ -78,7 +73,6 @@ pub enum Completion {
         id: CommandId,
         /// The number of the try.
         attempt: u32,
-        /// The result.
         result: EffectResult,
         /// The duration in milliseconds.
         duration_ms: u64,
@@ -99,9 +93,7 @@ pub enum Completion {
         /// Its result.
         look: ProbeResult,
     },
-    /// A person answered.
     PersonAnswered {
-        /// The text.
         text: String,
         /// The working tree as it was found.
         found: Option<TreeState>,
@@ -150,17 +142,14 @@ pub struct ResumeSettings {
     pub iterations_max: Option<u32>,
     /// The repair limit.
     pub repairs_max: Option<u32>,
-    /// The provider.
     pub provider: Option<String>,
     /// The script of the scripted provider.
     pub script: Option<SourceBlob>,
-    /// The model.
     pub model: Option<String>,
     /// The longest wait for a rate limit of the provider, in milliseconds.
     pub wait_max_ms: Option<u64>,
     /// Whether a subscription pays, so that costs are notional.
     pub notional: Option<bool>,
-    /// The budget.
     pub budget: Option<Budget>,
     /// Whether the run continues without the sandbox that it ran in.
     pub unsandboxed: bool,
@@ -185,18 +174,13 @@ pub struct Retry {
     pub note: Option<BlobRef>,
 }
 
-/// An answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
     /// The structured answer, if the provider returns it separately from the text.
     pub output: Option<Value>,
-    /// The text.
     pub text: String,
-    /// The usage.
     pub usage: Usage,
-    /// The provider.
     pub provider: String,
-    /// The model.
     pub model: Option<String>,
     /// The provider's id of the session after the answer.
     pub session: Option<String>,
@@ -232,7 +216,6 @@ pub struct Tools {
 /// The working tree after a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TreeChange {
-    /// The tree.
     pub tree: TreeState,
     /// The paths that differ from the tree before it.
     pub changed: Vec<String>,
@@ -289,9 +272,7 @@ pub struct OutsideWrites {
 /// A failed ask.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
-    /// The class.
     pub class: FaultClass,
-    /// The message.
     pub message: String,
     /// The delay in milliseconds after which the service allows a retry, if it states one.
     pub resets_in_ms: Option<u64>,
@@ -392,7 +373,6 @@ impl FaultClass {
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecResult {
-    /// The exit.
     pub exit: Exit,
     /// What it printed.
     pub stdout: String,

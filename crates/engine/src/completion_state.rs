@@ -294,7 +294,6 @@ fn is_json_equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// All texts of an answer.
 pub(crate) fn texts_of_answer<'a>(output: Option<&'a Value>, text: &'a str) -> Vec<&'a str> {
     let mut found = vec![text];
     let mut queue: Vec<&Value> = output.into_iter().collect();

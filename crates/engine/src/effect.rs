@@ -202,7 +202,6 @@ pub struct FinalizePlan {
 /// A claim: a branch that was created on the remote, so that no other machine works on the same issue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssueClaim {
-    /// The branch.
     pub branch: String,
     /// The empty commit that it was created with, which the work replaces.
     pub commit: String,
@@ -314,9 +313,7 @@ pub struct EffectsRequested {
 /// An effect is tried again later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectDelayed {
-    /// The effect.
     pub effect: CommandId,
-    /// The action.
     pub action: Str,
     /// The reason.
     pub delay: Delay,
@@ -329,11 +326,9 @@ pub struct EffectDelayed {
 /// An effect is done, or is not tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectFinished {
-    /// The effect.
     pub effect: CommandId,
     /// The step whose answer requests it; empty if the definition does.
     pub step: Str,
-    /// The action.
     pub action: Str,
     /// The result.
     pub state: EffectState,

@@ -26,7 +26,6 @@ pub enum Event {
     RunStarted(Box<RunStarted>),
     /// A step was entered.
     StepEntered {
-        /// The step.
         step: Str,
         /// Whether it counts as an iteration.
         counts: bool,
@@ -56,33 +55,26 @@ pub enum Event {
         /// The member of a parallel step, by index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u16>,
-        /// Its name.
         name: Str,
         /// The visit in which it was written.
         visit: u32,
-        /// The content.
         content: BlobRef,
     },
     /// The answers of a visit: the previous response of later prompts.
     Responded {
-        /// The step.
         step: Str,
         /// The answer of one agent, or of each member of a parallel step in definition order.
         answers: Vec<StepAnswer>,
     },
     /// A pending ask reserved its share of the budget and can start.
     Reserved {
-        /// The ask.
         ask: CommandId,
-        /// Its share.
         #[serde(flatten)]
         share: Share,
     },
     /// An ask was cut off before it answered.
     AskCut {
-        /// The ask.
         ask: CommandId,
-        /// The step.
         step: Str,
         /// What its output reported, and an estimate of the message that was being written.
         usage: Usage,
@@ -95,7 +87,6 @@ pub enum Event {
     },
     /// An ask used more than its share of the budget. No other ask starts until the run is resumed.
     Overspent {
-        /// The ask.
         ask: CommandId,
         /// The excess, as text.
         what: String,
@@ -115,7 +106,6 @@ pub enum Event {
     SandboxDenied {
         /// The command inside the sandbox.
         by: CommandId,
-        /// The step.
         step: Str,
         /// The host with its port.
         to: String,
@@ -124,7 +114,6 @@ pub enum Event {
     },
     /// A command became pending: the validator of this index.
     CommandRequested {
-        /// The step.
         step: Str,
         /// The index of the command.
         index: u16,
@@ -140,9 +129,7 @@ pub enum Event {
     },
     /// An agent used tools in an ask. In the same record as the answer, the failure or the cut of the ask.
     ToolsUsed {
-        /// The ask.
         ask: CommandId,
-        /// The step.
         step: Str,
         /// The uses in their order.
         calls: Vec<ToolCall>,
@@ -152,16 +139,13 @@ pub enum Event {
     },
     /// An agent answered.
     Answered {
-        /// The ask.
         ask: CommandId,
-        /// The step.
         step: Str,
         /// Its purpose.
         kind: AskKind,
         /// The structured answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<BlobRef>,
-        /// The text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<BlobRef>,
         /// The beginning of the answer, at most 2,000 characters, in flows that ask persons about it.
@@ -173,11 +157,8 @@ pub enum Event {
         /// The exact system prompt.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         system_prompt: Option<BlobRef>,
-        /// The usage.
         usage: Usage,
-        /// The provider.
         provider: String,
-        /// The model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
         /// The provider's session id.
@@ -206,15 +187,9 @@ pub enum Event {
         tree: Option<TreeState>,
     },
     /// An answer that is no longer pending. Its usage is charged.
-    AnsweredLate {
-        /// The ask.
-        ask: CommandId,
-        /// The usage.
-        usage: Usage,
-    },
+    AnsweredLate { ask: CommandId, usage: Usage },
     /// An answer was unusable.
     AnswerRejected {
-        /// The step.
         step: Str,
         /// The member of a parallel step, by index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -224,16 +199,13 @@ pub enum Event {
     },
     /// A read-only step changed files.
     BoundaryViolated {
-        /// The step.
         step: Str,
-        /// Its permission.
         permission: Permission,
         /// The files.
         paths: Vec<String>,
     },
     /// Files of the main checkout changed during an ask in a worktree, and no tool call of the agent writes them.
     MainCheckoutChanged {
-        /// The step.
         step: Str,
         /// The files, absolute; at most 100.
         paths: Vec<String>,
@@ -248,12 +220,10 @@ pub enum Event {
     },
     /// A step handed off a value.
     HandedOff {
-        /// The step.
         step: Str,
         /// The member of a parallel step, by index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u16>,
-        /// The key.
         key: Str,
         /// The value: text as it is, everything else as JSON.
         value: BlobRef,
@@ -271,13 +241,10 @@ pub enum Event {
     },
     /// An ask failed.
     Faulted {
-        /// The ask.
         ask: CommandId,
-        /// The step.
         step: Str,
         /// The class of the failure.
         class: FaultClass,
-        /// The message.
         message: String,
         /// The usage despite the failure.
         #[serde(default)]
@@ -300,7 +267,6 @@ pub enum Event {
     },
     /// A validator ran.
     CommandFinished {
-        /// The step.
         step: Str,
         /// The index of the command.
         index: u16,
@@ -338,9 +304,7 @@ pub enum Event {
     },
     /// A step's outcome is known.
     Decided {
-        /// The step.
         step: Str,
-        /// The outcome.
         outcome: Str,
         /// The agent's own reason.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -354,9 +318,7 @@ pub enum Event {
     },
     /// A member of a parallel step ended.
     MemberEnded {
-        /// Its index.
         index: u16,
-        /// Its step.
         step: Str,
         /// Its outcome; `None` when it failed or was blocked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -375,13 +337,9 @@ pub enum Event {
         answer: Option<BlobRef>,
     },
     /// A member of a parallel step was not selected, and does not work in this visit.
-    MemberSkipped {
-        /// Its step.
-        step: Str,
-    },
+    MemberSkipped { step: Str },
     /// A monitor acted: its judge chooses another target.
     MonitorFired {
-        /// The monitor.
         monitor: Str,
         /// The number of whole rounds.
         rounds: u32,
@@ -427,15 +385,12 @@ pub enum Event {
     },
     /// A step that does not count ended.
     StepLeft {
-        /// The step.
         step: Str,
         /// How.
         #[serde(flatten)]
         end: RowEnd,
     },
-    /// A visit ended.
     VisitEnded {
-        /// The step.
         step: Str,
         /// The number of the visit.
         visit: u32,
@@ -450,7 +405,6 @@ pub enum Event {
     },
     /// Someone else changed the working tree while a step had it read-only.
     ChangedByOthers {
-        /// The step.
         step: Str,
         /// The changed files.
         paths: Vec<String>,
@@ -464,7 +418,6 @@ pub enum Event {
         /// The working tree.
         tree: TreeState,
     },
-    /// A person is asked.
     PersonAsked {
         /// What.
         question: BlobRef,
@@ -472,7 +425,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
-    /// A person answered.
     PersonAnswered {
         /// What.
         text: BlobRef,
@@ -485,19 +437,16 @@ pub enum Event {
     },
     /// The definition answered the question of an agent.
     QuestionAnswered {
-        /// The step.
         step: Str,
         /// The member of a parallel step, by index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u16>,
-        /// The question.
         question: BlobRef,
         /// The answer.
         text: BlobRef,
     },
     /// The schema check of an answer.
     Inspected {
-        /// The ask.
         ask: CommandId,
         /// The asked step.
         step: Str,
@@ -509,14 +458,12 @@ pub enum Event {
     },
     /// An answer contains an action block. The id of its effect contains this record and the index.
     ActionFound {
-        /// The step.
         step: Str,
         /// The member of a parallel step, by index.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         member: Option<u16>,
         /// The index of the block in the answer.
         index: u16,
-        /// The action.
         action: Str,
         /// The JSON of the block.
         value: BlobRef,
@@ -530,7 +477,6 @@ pub enum Event {
     EffectsRequested(EffectsRequested),
     /// An answer asks for less than the configured closure action.
     ClosureNarrowed {
-        /// The step.
         step: Str,
         /// The effects that it allows.
         closure: IssueClosure,
@@ -538,12 +484,7 @@ pub enum Event {
     /// An effect is tried again later.
     EffectDelayed(EffectDelayed),
     /// A person wants an effect whose result was a failure or unknown to be tried again.
-    EffectResent {
-        /// The effect.
-        effect: CommandId,
-        /// The action.
-        action: Str,
-    },
+    EffectResent { effect: CommandId, action: Str },
     /// An effect is done, or is not tried again.
     EffectFinished(EffectFinished),
     /// The run ends when its pending effects are done.
@@ -566,7 +507,6 @@ pub enum Event {
     Ended {
         /// How.
         state: EndState,
-        /// The reason.
         reason: String,
         /// Whether every validator of this end passed.
         validated: bool,

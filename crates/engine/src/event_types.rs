@@ -57,10 +57,8 @@ impl AskKind {
 pub struct Usage {
     /// Input tokens, including cached ones.
     pub input_tokens: u64,
-    /// Cached input tokens.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_input_tokens: u64,
-    /// Output tokens.
     pub output_tokens: u64,
     /// US dollars; `None` = unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,12 +68,10 @@ pub struct Usage {
 /// A use of a tool by an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The tool.
     pub tool: String,
     /// Its target, at most 200 characters: a path or a command. The reason if it was denied without one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
-    /// Its result.
     pub result: ToolResult,
     /// Milliseconds from the start of the ask; `None` if it was read after a crash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -226,11 +222,9 @@ impl AskContext {
     }
 }
 
-/// A part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptPart {
-    /// Text.
     Text(Str),
     /// A stored value.
     Blob {
@@ -341,13 +335,11 @@ pub struct RunStarted {
     pub fence_key: FenceKey,
     /// The parameters by name, with defaults filled in.
     pub params: BTreeMap<Str, BlobRef>,
-    /// The task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<BlobRef>,
     /// The names given with `--set`, which count as declared when the definition is loaded again.
     #[serde(default)]
     pub set: Vec<String>,
-    /// The provider.
     pub provider: String,
     /// The model, if one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -361,7 +353,6 @@ pub struct RunStarted {
     pub repairs_max: u32,
     /// The longest wait for a rate limit of the provider, in milliseconds.
     pub wait_max_ms: u64,
-    /// The budget.
     #[serde(default, skip_serializing_if = "is_unlimited")]
     pub budget: Budget,
     /// Whether a subscription pays, so that costs are notional.
@@ -430,9 +421,7 @@ impl RecordedLoadOptions {
 /// The result of a member of a parallel step if all its commands pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProvisionalOutcome {
-    /// The outcome.
     pub outcome: Str,
-    /// Its answer.
     pub answer: BlobRef,
 }
 
@@ -450,7 +439,6 @@ pub struct Remedy {
 /// The answer of a step and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepAnswer {
-    /// The step.
     pub step: Str,
     /// The answer of its agent; `None` if there is no usable one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -471,7 +459,6 @@ pub struct StepAnswer {
 pub struct OwedReport {
     /// The index of the report among those that the step owes.
     pub report: u16,
-    /// The answer.
     pub answer: BlobRef,
     /// What follows the last report.
     pub then: AfterReports,
@@ -555,7 +542,6 @@ pub struct RowEnd {
 /// The step that an exhausted run would have entered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingEntry {
-    /// The step.
     pub step: Str,
     /// The prompt in place of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -575,7 +561,6 @@ pub struct GithubTarget {
     /// The number of the issue or pull request that the run works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub issue: Option<u64>,
-    /// Its title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Whether it is a pull request. A closure action does not close it: that would reject the work.

@@ -64,7 +64,6 @@ pub(crate) fn find_stored_blob<'r>(
     }
 }
 
-/// The judged answer.
 pub(crate) fn render_judged_answer(judging: &JudgedAnswer) -> Vec<PromptPart> {
     if !judging.answers.is_empty() {
         let mut parts = vec![PromptPart::Text("\n\nThe answers to decide about:\n".into())];

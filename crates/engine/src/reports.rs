@@ -15,9 +15,7 @@ pub struct Reports {
 pub struct ReportVersion {
     /// The step that wrote it.
     pub step: Str,
-    /// The visit.
     pub visit: u32,
-    /// Its content.
     pub content: BlobRef,
     /// The record that entered its step, and the member. Versions are ordered by this, not by the order of answers.
     pub order: (u64, u16),

@@ -16,7 +16,6 @@ use crate::{
 /// The resolved target of an outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Route {
-    /// To a step.
     Step(StepId),
     /// The end of the run.
     End(Ending),
@@ -94,7 +93,6 @@ pub(crate) fn as_text(value: &Value) -> String {
     }
 }
 
-/// A selector value.
 struct SelectorValue {
     text: String,
     number: Option<f64>,

@@ -63,7 +63,6 @@ pub struct Run {
     pub previous: Vec<StepAnswer>,
     /// The previous response at the start of the open visit, for a remedy of that visit.
     pub before: Vec<StepAnswer>,
-    /// The reports.
     pub reports: Reports,
     /// Excerpts of the open visit's answers by step, in flows that ask persons.
     pub excerpts: BTreeMap<Str, String>,
@@ -112,7 +111,6 @@ pub struct Run {
     pub tree: Option<TreeState>,
     /// The record of the last inspection of the worktree after running asks were stopped.
     pub looked: Option<u64>,
-    /// The usage.
     pub usage: Usage,
     /// The budget, and the reservations of pending asks.
     pub ledger: Ledger,
@@ -151,11 +149,8 @@ pub enum State {
     /// Not started.
     #[default]
     New,
-    /// Running.
     Running,
-    /// Suspended.
     Suspended(SuspensionCause),
-    /// Ended.
     Ended {
         /// How.
         state: EndState,
@@ -201,7 +196,6 @@ pub enum Work {
     Probing(PendingProbes),
 }
 
-/// A pending ask.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PendingAsk {
     /// The record that made it pending.
@@ -265,7 +259,6 @@ pub struct JudgedAnswer {
 /// A member of a parallel step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// Its step.
     pub step: Str,
     /// Its pending ask.
     pub asking: Option<PendingAsk>,
@@ -324,7 +317,6 @@ pub struct PendingGateCommand {
 /// An open visit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Visit {
-    /// The step.
     pub step: Str,
     /// The number of the step's visit.
     pub visit: u32,
@@ -344,10 +336,8 @@ pub struct Visit {
     pub changed: BTreeSet<String>,
 }
 
-/// A handoff value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HandoffValue {
-    /// The value.
     pub value: BlobRef,
     /// The value itself, if short.
     pub scalar: Option<Str>,

@@ -23,6 +23,7 @@
 //! assert_eq!(journal.read(&run, 0)?.len(), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![warn(missing_docs)]
 
 mod digest;
 mod error;

@@ -70,39 +70,22 @@ pub trait Project: Send + Sync + 'static {
 pub enum Control {
     /// Answers its question, and continues it.
     Answer {
-        /// The run.
         run: RunId,
         /// The answer.
         text: String,
     },
     /// Cancels it.
-    Cancel {
-        /// The run.
-        run: RunId,
-    },
+    Cancel { run: RunId },
     /// Interrupts it; it can be resumed.
-    Pause {
-        /// The run.
-        run: RunId,
-    },
+    Pause { run: RunId },
     /// Resumes it.
-    Resume {
-        /// The run.
-        run: RunId,
-    },
+    Resume { run: RunId },
     /// Merges the changes of its worktree into the user's working tree.
-    Apply {
-        /// The run.
-        run: RunId,
-    },
+    Apply { run: RunId },
     /// Takes back what it did in the user's working tree.
-    Undo {
-        /// The run.
-        run: RunId,
-    },
+    Undo { run: RunId },
     /// Continues one that failed or was aborted.
     Retry {
-        /// The run.
         run: RunId,
         /// A text that is added to the prompt of its step.
         say: Option<String>,
@@ -135,11 +118,8 @@ pub struct StartRequest {
     pub issue: Option<u64>,
     /// The budget in US dollars.
     pub budget_usd: Option<f64>,
-    /// The budget in tokens.
     pub budget_tokens: Option<u64>,
-    /// The budget in calls.
     pub budget_calls: Option<u64>,
-    /// The budget in minutes.
     pub budget_minutes: Option<f64>,
 }
 

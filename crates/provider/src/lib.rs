@@ -1,6 +1,7 @@
 //! The [`Provider`] trait and one implementation per agent.
 //!
 //! This crate does not depend on flows, runs or journals, and a provider never retries by itself.
+#![warn(missing_docs)]
 
 mod ask;
 pub mod claude;

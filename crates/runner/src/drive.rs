@@ -32,12 +32,9 @@ pub enum Notice<'n> {
     Tick,
 }
 
-/// An activity of an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentActivity {
-    /// The ask.
     pub ask: CommandId,
-    /// The activity.
     pub activity: cuegate_provider::Activity,
 }
 
@@ -54,7 +51,6 @@ pub enum ExecutorMessage {
         by: CommandId,
         /// The host with its port.
         to: String,
-        /// Why.
         why: String,
     },
 }

@@ -13,7 +13,6 @@ pub enum Error {
     /// A record that this program cannot read.
     #[error("failed to read record {seq} of run `{run}`")]
     Record {
-        /// The run.
         run: String,
         /// The record.
         seq: u64,
@@ -23,10 +22,7 @@ pub enum Error {
     },
     /// The journal lacks a text that one of its records names.
     #[error("the journal lacks the text `{digest}`")]
-    Blob {
-        /// Its digest.
-        digest: String,
-    },
+    Blob { digest: String },
     /// A child process failed.
     #[error("{0}")]
     Process(#[from] process::ProcessError),

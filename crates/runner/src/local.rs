@@ -54,9 +54,7 @@ const VALIDATOR_OUTPUT_MAX: u64 = 4 << 20;
 /// Creates a provider by name; `None` when that fails.
 pub type FormerProviders = Box<dyn Fn(&str) -> Option<provider::Shared> + Send + Sync>;
 
-/// The settings of the executor.
 pub struct ExecutorSettings {
-    /// The run.
     pub run: RunId,
     /// The state dir of the project.
     pub home: StateDir,

@@ -18,7 +18,6 @@ pub struct Entry {
     pub seq: u64,
     /// When it was written, in milliseconds since 1970.
     pub at_ms: i64,
-    /// Its events.
     pub events: Vec<Event>,
 }
 

@@ -11,7 +11,6 @@ use cuegate_provider as provider;
 
 /// What the executor adds to the engine's ask command.
 pub(crate) struct RequestDetails {
-    /// The prompt.
     pub prompt: String,
     /// The system prompt.
     pub system: Option<String>,
@@ -33,7 +32,6 @@ pub(crate) struct RequestDetails {
     pub timeout: Duration,
 }
 
-/// Builds the provider's request.
 pub(crate) fn build_provider_request(
     run: &RunId,
     command: &AskCommand,
@@ -125,7 +123,6 @@ pub(crate) fn convert_usage(usage: provider::Usage) -> Usage {
     }
 }
 
-/// Converts an answer.
 pub(crate) fn convert_answer(answer: provider::Answer, provider: &str) -> Answer {
     Answer {
         output: answer.output,
@@ -142,7 +139,6 @@ pub(crate) fn convert_answer(answer: provider::Answer, provider: &str) -> Answer
     }
 }
 
-/// Converts a fault.
 pub(crate) fn convert_fault(fault: provider::Fault) -> Fault {
     Fault {
         class: convert_fault_class(fault.class),

@@ -20,9 +20,7 @@ const ROWS_MAX: usize = 30;
 /// What is known of a task that was taken, with the present state of its run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskRow {
-    /// The task.
     pub task: Task,
-    /// The run.
     pub run: Option<String>,
     /// The state: `completed`, `claimed by …`.
     pub state: String,

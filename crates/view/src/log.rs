@@ -76,7 +76,6 @@ use crate::{
 /// Texts up to this many bytes are inlined; longer ones are printed as digests.
 const INLINE_MAX: u64 = 4 * 1024;
 
-/// Options of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LogOptions {
     /// Inlines texts of any length.

@@ -14,7 +14,6 @@ pub struct PlannedEffect {
     pub when: &'static str,
     /// What: ``add the label `done` ``.
     pub what: String,
-    /// Its kind.
     pub kind: EffectKind,
 }
 

@@ -143,7 +143,6 @@ fn count_effects_by_state(view: &RunView) -> Option<String> {
     (!counts.is_empty()).then(|| format!("{} (`cuegate effect {}`)", counts.join(", "), view.run))
 }
 
-/// The open visit.
 fn open_visit(view: &RunView) -> Option<String> {
     let open = view.open.as_ref()?;
     let mut text = format!("{}, visit {}", open.step, open.visit);

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-/// A route.
 struct Route {
     method: &'static str,
     path: &'static str,

@@ -15,7 +15,6 @@ pub(super) enum ChildMessage {
     Line {
         /// The name of its task.
         name: String,
-        /// The line.
         line: String,
     },
     /// It ended, and everything that it printed was told.

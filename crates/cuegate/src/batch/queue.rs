@@ -260,7 +260,6 @@ impl Queue {
     }
 }
 
-/// The tasks of a file.
 fn file_tasks(path: &Path) -> Result<Vec<Task>, String> {
     let shown = path.display();
     let text = read_text(path).map_err(|error| format!("failed to read `{shown}`: {error}"))?;

@@ -38,7 +38,6 @@ const OUTPUT_MAX: u64 = 4 << 20;
 pub(crate) struct BaselineFailure {
     /// Its name.
     pub(crate) validator: String,
-    /// Its command.
     pub(crate) command: String,
     /// How it ended.
     pub(crate) ended: String,

@@ -9,7 +9,6 @@ use crate::{Failure, text_file::read_text};
 /// A key of `cuegate.toml` with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigEntry {
-    /// The table.
     pub(crate) table: &'static str,
     key: &'static str,
     /// The entries of a list; one text if it is not a list.

@@ -24,7 +24,6 @@ const TESTS_MAX: Duration = Duration::from_secs(120);
 /// Where a test command that passes in the user's working tree fails.
 #[derive(Debug)]
 pub(crate) enum TrialFailure {
-    /// In the sandbox.
     Sandbox(BaselineFailure),
     /// In a fresh worktree.
     Worktree(BaselineFailure),

@@ -11,7 +11,6 @@ const ITEM: &str = "- @";
 /// The timeout of the tests in milliseconds: 10 minutes.
 const TIMEOUT_MS: u32 = 600_000;
 
-/// A starter that is a piece.
 #[derive(Debug)]
 pub(crate) struct PieceStarter {
     text: &'static str,

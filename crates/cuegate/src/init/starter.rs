@@ -101,7 +101,6 @@ pub(crate) struct StarterValues {
     checks: Vec<String>,
 }
 
-/// A file of a definition.
 #[derive(Debug)]
 pub(crate) struct DefinitionFile {
     /// The path in the definition's folder, separated by `/`.

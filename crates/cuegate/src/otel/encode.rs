@@ -165,7 +165,6 @@ impl Encoder {
     }
 }
 
-/// The name of a provider in the conventions.
 fn convention_name_of_provider(name: &str) -> &str {
     match name {
         "claude" => "anthropic",

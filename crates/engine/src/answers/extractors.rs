@@ -144,7 +144,6 @@ fn failed_tests(text: &str) -> Value {
     }))
 }
 
-/// A test that failed.
 struct FailedTest<'t> {
     name: &'t str,
     /// Whether the name is a test file.
@@ -249,7 +248,6 @@ fn find_file_paths(text: &str) -> Value {
     }))
 }
 
-/// The lines of a diff.
 fn keep_diff_lines(text: &str) -> Value {
     let marks = ["+", "-", "@@", "diff "];
     let lines: Vec<&str> =

@@ -17,10 +17,8 @@ use crate::{
     completion::Answer,
 };
 
-/// The result of a gate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GateResult {
-    /// An outcome.
     Outcome {
         /// Which.
         outcome: Outcome,

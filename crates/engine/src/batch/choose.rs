@@ -24,7 +24,6 @@ pub enum SkipReason {
     Claimed(String),
     /// A run of an earlier batch worked on it.
     RanBefore {
-        /// The run.
         run: String,
         /// Its state, in words.
         state: String,

@@ -15,7 +15,6 @@ pub enum QueueSource {
         api: String,
         /// The repository, as `owner/name`.
         repository: String,
-        /// The label.
         label: String,
         /// The remote on which issues are claimed.
         remote: String,
@@ -81,7 +80,6 @@ pub struct QueueRead {
 pub struct EarlierRun {
     /// The key of its task.
     pub task: String,
-    /// The run.
     pub run: String,
     /// Its state, in words.
     pub state: String,
@@ -179,7 +177,6 @@ pub enum BatchEvent {
     RunStarted {
         /// The key of the task.
         task: String,
-        /// The run.
         run: String,
     },
     /// The process of a run ended.
@@ -194,7 +191,6 @@ pub enum BatchEvent {
         /// The key of the task.
         task: String,
     },
-    /// The batch stopped.
     BatchStopped {
         /// Why.
         end: BatchEnd,

@@ -106,7 +106,6 @@ pub enum Progress {
 /// A task that was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenTask {
-    /// The task.
     pub task: Task,
     /// What became of it.
     pub progress: Progress,

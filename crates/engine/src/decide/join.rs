@@ -63,7 +63,6 @@ pub(super) fn member_ended(decider: &mut Decider<'_>, index: u16, step: &Str, en
     }
 }
 
-/// Leaves a parallel step.
 pub(super) fn leave_parallel_step(
     decider: &mut Decider<'_>,
     parent: &Step<StepId>,

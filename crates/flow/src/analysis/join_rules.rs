@@ -31,7 +31,6 @@ struct TakenCases<'r> {
 enum MemberCombination<'r> {
     /// There are no members.
     Nobody,
-    /// All the same.
     Same(&'r Outcome),
     /// Different outcomes.
     Each(Vec<&'r Outcome>),

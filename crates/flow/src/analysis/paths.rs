@@ -29,7 +29,6 @@ pub(crate) struct Hop {
     pub(crate) to: usize,
 }
 
-/// The graph of control.
 pub(crate) struct ControlGraph<'f> {
     pub(crate) flow: &'f Flow,
     /// By step: its outgoing hops.
@@ -38,7 +37,6 @@ pub(crate) struct ControlGraph<'f> {
     pub(crate) far: Vec<u32>,
 }
 
-/// The result of a search.
 pub(crate) struct SearchResult {
     /// The distance from the start, in iterations.
     distance: HashMap<usize, u32>,
@@ -191,7 +189,6 @@ impl SearchBudget {
     }
 }
 
-/// The id of a step.
 pub(crate) fn id_of_step(step: usize) -> StepId {
     StepId(step as u32)
 }

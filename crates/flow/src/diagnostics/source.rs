@@ -13,7 +13,6 @@ pub struct FileId(pub u32);
 /// A range of bytes in a file of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Span {
-    /// The file.
     pub file: FileId,
     /// First byte.
     pub start: u32,

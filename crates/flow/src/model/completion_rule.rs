@@ -117,7 +117,6 @@ pub struct Signal {
 /// A field of a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
     pub name: Str,
     /// Its value; `None` = any value.
     pub value: Option<Value>,

@@ -48,7 +48,6 @@ pub struct Draft {
     pub lost_entry: Option<DanglingTarget>,
     /// Further entry steps that other ways to run the definition use.
     pub other_entries: Vec<Name>,
-    /// All steps.
     pub steps: Vec<Step<Name>>,
     /// Compiled schemas of answers.
     pub schemas: Vec<Schema>,
@@ -75,7 +74,6 @@ pub struct Draft {
 /// A place where the prompt of a step reads a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptRead {
-    /// The step.
     pub step: Str,
     /// What it reads.
     pub source: Source,
@@ -123,7 +121,6 @@ pub struct Flow {
     pub entry: StepId,
     /// The written entry if it is not a step; only in unsound flows.
     pub lost_entry: Option<DanglingTarget>,
-    /// All steps.
     pub steps: Vec<Step<StepId>>,
     /// Compiled schemas of answers.
     pub schemas: Vec<Schema>,

@@ -13,7 +13,6 @@ pub struct LimitKey {
     pub name: Str,
     /// Where it is written, or the entry that it belongs to; `None` for a setting.
     pub span: Option<Span>,
-    /// Its value.
     pub value: u32,
     /// Its minimum value.
     pub least: u32,

@@ -19,7 +19,6 @@ pub struct Param {
     pub required: bool,
     /// The default value, as text.
     pub default: Option<Str>,
-    /// Its description.
     pub description: Str,
     /// Where it is declared.
     pub span: Span,
@@ -30,7 +29,6 @@ pub struct Param {
 pub enum ParamType {
     /// Any text.
     Text,
-    /// A number.
     Number,
     /// `true` or `false`; the bare flag means `true`.
     Boolean,

@@ -77,10 +77,7 @@ pub enum Act<R> {
         commands: Vec<Validator>,
     },
     /// Waits for a person's answer.
-    Person {
-        /// The question.
-        question: Template,
-    },
+    Person { question: Template },
 }
 
 /// How an agent is asked.
@@ -88,7 +85,6 @@ pub enum Act<R> {
 pub struct Ask {
     /// What the ask is for.
     pub role: Role,
-    /// The prompt.
     pub prompt: Template,
     /// The system prompt.
     pub system: Option<Template>,
@@ -343,7 +339,6 @@ pub struct EdgeBound {
 /// The target of an edge.
 #[derive(Debug, Clone)]
 pub enum Target<R> {
-    /// To a step.
     Step(R),
     /// Out of the flow.
     End(Ending),
@@ -395,7 +390,6 @@ pub enum Ending {
 /// A value of an answer that is kept for later steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handoff {
-    /// Its key.
     pub key: Str,
     /// Its path in the answer.
     pub path: FieldPath,
@@ -446,7 +440,6 @@ pub struct Input {
 /// A command that validates the working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Validator {
-    /// Its name.
     pub name: Str,
     /// The shell command.
     pub command: Str,
@@ -494,7 +487,6 @@ pub enum Extractor {
     Stderr,
     /// Standard error, or standard output when that is empty.
     ErrorOutput,
-    /// The exit code.
     ExitCode,
     /// Paths changed in the index or the working tree (`git status --porcelain`).
     ChangedFiles,

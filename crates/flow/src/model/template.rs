@@ -41,7 +41,6 @@ pub enum Piece {
     Filled {
         /// The value.
         source: Source,
-        /// The body.
         body: Vec<Piece>,
     },
 }
@@ -59,7 +58,6 @@ pub enum Source {
     Handoff {
         /// The step that provides it.
         step: Str,
-        /// Its key.
         key: Str,
     },
     /// The newest content of a report, otherwise a note that none exists yet.

@@ -184,7 +184,6 @@ pub(super) fn collect_params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec
     params
 }
 
-/// Sets all entries of a draft.
 fn set_draft_entries<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j str> {
     let Definition { agent, registry, desk, .. } = definition;
     let kind = agent.verdict.kind;

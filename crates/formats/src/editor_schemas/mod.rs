@@ -39,7 +39,6 @@ const SCHEMAS: [FormatSchema; 5] = [
     FormatSchema { name: "piece", of: "pieces, in YAML", text: include_str!("piece.schema.json") },
 ];
 
-/// The schemas of all formats.
 pub fn list_format_schemas() -> &'static [FormatSchema] {
     &SCHEMAS
 }

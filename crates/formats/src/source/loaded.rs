@@ -64,7 +64,6 @@ pub struct RunSettings {
     pub agent: String,
     /// Its display name.
     pub title: String,
-    /// Its description.
     pub description: String,
     /// Whether it runs in a separate worktree.
     pub worktree: WorktreeRule,

@@ -248,7 +248,6 @@ fn as_none(tag: &str) -> String {
     format!("When none of them holds, that is `[{tag}:0]` or the word `none` alone.\n")
 }
 
-/// The outcome of a rule.
 pub(super) fn outcome_of_rule(rule: &Rule<'_>) -> Outcome {
     Outcome::Named(rule.outcome.clone())
 }

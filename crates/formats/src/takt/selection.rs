@@ -53,7 +53,6 @@ pub(crate) struct SelectableTexts {
 
 /// What the selection is for.
 pub(super) struct SelectionSubject<'s> {
-    /// The step.
     pub(super) step: &'s str,
     /// The instruction of its agent.
     pub(super) instruction: Option<&'s FacetText>,

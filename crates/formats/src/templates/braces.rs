@@ -1,7 +1,6 @@
 //! The syntax of prompts: `{uv-name}`, `{input_text}`, `{section.NAME}`, and `{word}`, which is a placeholder only if
 //! the front matter declares the word. Everything else is text, in particular JSON examples.
 
-/// A part of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PromptPart<'t> {
     /// Verbatim text.
@@ -25,7 +24,6 @@ pub(crate) enum Hole<'t> {
     Input,
     /// `{section.NAME}`, without the prefix.
     Section(&'t str),
-    /// `{word}`.
     Word(&'t str),
 }
 

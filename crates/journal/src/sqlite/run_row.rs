@@ -129,7 +129,6 @@ impl RunRow {
     }
 }
 
-/// The checksum of a record.
 pub(super) fn record_checksum(run: &RunId, seq: u64, at_ms: i64, body: &[u8]) -> Digest {
     let mut sum = Checksum::new();
     sum.text(run.as_str()).number(seq.cast_signed()).number(at_ms).bytes(body);

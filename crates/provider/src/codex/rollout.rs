@@ -14,7 +14,6 @@ use crate::{Usage, program::read_token_count};
 /// The longest file that is read, in bytes.
 const FILE_MAX: u64 = 256 << 20;
 
-/// The usage of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct SessionUsage {
     /// The sum of all finished responses.

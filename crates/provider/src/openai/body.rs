@@ -97,7 +97,6 @@ fn schema_name_of_step(step: &str) -> String {
     if name.is_empty() { "answer".to_owned() } else { name }
 }
 
-/// An estimate of the input tokens.
 pub(super) fn estimate_input_tokens(request: &Request) -> u64 {
     let schema = request.schema.as_ref().map_or(0, |schema| schema.to_string().len());
     let system = request.system.as_ref().map_or(0, String::len);

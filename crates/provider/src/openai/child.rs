@@ -187,7 +187,6 @@ fn read_whole_answer(
     write_last_lines(chunks, out)
 }
 
-/// Reads a streamed answer.
 fn read_streamed_answer(
     stream: BufReader<impl Read>,
     chunks: &mut ChunkParser,

@@ -20,7 +20,6 @@ pub(super) struct ServiceContext {
     pub model: String,
 }
 
-/// The fault of trouble.
 pub(super) fn fault_of_trouble(trouble: &RequestTrouble, service: &ServiceContext) -> Fault {
     let mut fault = problem_of_trouble(trouble, service).into_fault();
     fault.resets_in_ms = trouble.resets_in_ms.filter(|_| can_pass(fault.class));

@@ -13,7 +13,6 @@ use super::{
     wire::{RequestTrouble, TroubleKind},
 };
 
-/// The client's timeouts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClientTimeouts {
     pub connect: Duration,

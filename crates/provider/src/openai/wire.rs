@@ -61,7 +61,6 @@ pub(super) struct RequestTrouble {
     pub resets_in_ms: Option<u64>,
 }
 
-/// The kind of trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TroubleKind {

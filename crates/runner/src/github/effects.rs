@@ -35,7 +35,6 @@ pub(crate) fn change_labels(github: &Github, issue: u64, add: &[&str], remove: &
     }
 }
 
-/// Closes an issue.
 pub(crate) fn close_issue(github: &Github, issue: u64) -> EffectResult {
     match github.close(issue) {
         Ok(found) => EffectResult::Done { said: format!("closed #{issue}"), url: Some(found.html_url) },
@@ -43,11 +42,9 @@ pub(crate) fn close_issue(github: &Github, issue: u64) -> EffectResult {
     }
 }
 
-/// The comment of a run.
 pub(crate) struct RunComment<'c> {
     /// The run, whose id marks the comment.
     pub(crate) run: &'c str,
-    /// The issue.
     pub(crate) issue: u64,
     /// The texts, in order.
     pub(crate) texts: &'c [String],

@@ -7,32 +7,20 @@ use thiserror::Error;
 pub enum GithubError {
     /// The server was not reached. The request was not sent.
     #[error("{host} cannot be reached: {why}")]
-    Unreachable {
-        /// The host.
-        host: String,
-        /// Why.
-        why: String,
-    },
+    Unreachable { host: String, why: String },
     /// The connection broke after the request was sent, so it may have been done.
     #[error("the connection to {host} broke before its answer: {why}")]
-    Broken {
-        /// The host.
-        host: String,
-        /// Why.
-        why: String,
-    },
+    Broken { host: String, why: String },
     /// The server failed, perhaps after it had done the request.
     #[error("GitHub answered {status}: {message}")]
     Server {
         /// The status, 500 or higher.
         status: u16,
-        /// Its message.
         message: String,
     },
     /// The rate of requests is limited. The request was not done.
     #[error("GitHub limits the rate of requests: {message}")]
     Limited {
-        /// Its message.
         message: String,
         /// The time to wait that it asks for, in milliseconds.
         after_ms: Option<u64>,
@@ -42,7 +30,6 @@ pub enum GithubError {
     Refused {
         /// The status, 400 to 499.
         status: u16,
-        /// Its message.
         message: String,
     },
     /// The answer is not what the documentation says.

@@ -6,9 +6,7 @@ use serde_json::Value;
 /// An issue or a pull request.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Issue {
-    /// Its number.
     pub number: u64,
-    /// Its title.
     #[serde(default)]
     pub title: String,
     /// Its text.
@@ -17,7 +15,6 @@ pub struct Issue {
     /// `open` or `closed`.
     #[serde(default)]
     pub state: String,
-    /// Its labels.
     #[serde(default)]
     pub labels: Vec<Label>,
     /// Its author.
@@ -37,14 +34,11 @@ pub struct Issue {
     pub pull_request: Option<Value>,
 }
 
-/// A label.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Label {
-    /// Its name.
     pub name: String,
 }
 
-/// A user.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct User {
     /// The name.
@@ -54,7 +48,6 @@ pub struct User {
 /// A comment on an issue, on a pull request or on a line of one, or a review.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Comment {
-    /// Its id.
     pub id: u64,
     /// Its text.
     #[serde(default)]
@@ -83,10 +76,8 @@ impl Comment {
     }
 }
 
-/// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PullRequest {
-    /// Its number.
     pub number: u64,
     /// Its page.
     #[serde(default)]

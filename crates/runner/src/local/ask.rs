@@ -38,7 +38,6 @@ const ASKED: &str = "asked-provider";
 /// The output limit of one ask, in bytes.
 const ASK_OUTPUT_MAX: u64 = 256 << 20;
 
-/// The outcome of an ask.
 enum AskOutcome {
     /// An answer or a fault, and the name of its provider if that is not the current one.
     Done(Box<Result<provider::Answer, Fault>>, Option<String>),

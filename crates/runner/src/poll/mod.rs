@@ -14,7 +14,6 @@ use cuegate_flow::model::{PollState, Resource};
 
 use crate::local::EffectPlan;
 
-/// The result of a poll.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PollResult {
     /// Whether the resource has the wanted state. `Err` when it could not be read.

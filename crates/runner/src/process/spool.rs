@@ -27,9 +27,7 @@ pub struct FinishedCommand {
     pub left: u32,
     /// Milliseconds from the start of the program to its end. Time asleep does not count.
     pub elapsed_ms: u64,
-    /// Its stdout.
     pub stdout: Vec<u8>,
-    /// Its stderr.
     pub stderr: Vec<u8>,
 }
 

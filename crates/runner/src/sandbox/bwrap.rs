@@ -28,7 +28,6 @@ const FILE_CAPABILITIES: [&str; 4] = ["CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWN
 /// A bubblewrap that works on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bwrap {
-    /// The program.
     pub(super) program: PathBuf,
     /// Its name and version, as it prints them.
     pub version: String,

@@ -95,7 +95,6 @@ impl Egress {
         })
     }
 
-    /// Its folder.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -98,7 +98,6 @@ pub struct Sandbox {
 
 /// The kind of process in a sandbox.
 pub(crate) enum ProcessKind {
-    /// An agent.
     Agent {
         /// What it may write in the working tree.
         writes: TreeAccess,

@@ -56,7 +56,6 @@ enum WantedValue {
     Away,
 }
 
-/// The context of an answer.
 pub(super) struct AnswerContext<'s> {
     pub(super) flow: &'s Flow,
     pub(super) run: &'s Run,

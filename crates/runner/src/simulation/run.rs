@@ -54,7 +54,6 @@ pub struct RunInputs {
     pub load: RecordedLoadOptions,
 }
 
-/// A simulated run.
 #[derive(Debug, Clone)]
 pub struct SimulatedRun {
     /// The agent that answered.
@@ -104,7 +103,6 @@ impl Simulation {
         Simulation { deadline, ..self }
     }
 
-    /// The agent.
     pub fn agent(&self) -> Agent {
         self.agent
     }

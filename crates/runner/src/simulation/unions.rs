@@ -176,7 +176,6 @@ fn intersect_types(old: &mut Value, new: Value) -> Option<Value> {
     None
 }
 
-/// Keeps the stricter bound.
 fn keep_stricter_bound(old: &mut Value, new: Value, less: fn(f64, f64) -> bool) -> Option<Value> {
     match (old.as_f64(), new.as_f64()) {
         (Some(known), Some(other)) => {

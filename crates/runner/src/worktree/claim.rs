@@ -22,9 +22,7 @@ pub fn branch_of_issue(issue: u64) -> String {
 /// Who claims a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claimant {
-    /// The host.
     pub host: String,
-    /// The batch.
     pub batch: String,
     /// When, as RFC 3339.
     pub at: String,
@@ -202,7 +200,6 @@ pub enum BranchHolder {
     Work {
         /// The author of its last commit.
         author: String,
-        /// The date of that.
         date: String,
         /// The first line of its message.
         subject: String,

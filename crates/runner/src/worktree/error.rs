@@ -31,7 +31,6 @@ pub enum WorktreeError {
     Killed {
         /// Its arguments, without those that we always give.
         command: String,
-        /// The signal.
         signal: i32,
     },
     /// A git command took too long and was killed.
@@ -71,10 +70,7 @@ pub enum WorktreeError {
     },
     /// The folder of the new worktree is not empty.
     #[error("failed to create a worktree at `{}`: the path already exists", path.display())]
-    PathTaken {
-        /// The path.
-        path: PathBuf,
-    },
+    PathTaken { path: PathBuf },
     /// The start point of the new branch is not a commit.
     #[error("failed to find a commit called `{base}`")]
     NoCommit {

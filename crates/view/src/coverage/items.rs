@@ -120,7 +120,6 @@ pub(super) fn collect_cover_items(reach: &StateGraph) -> Vec<CoverItem> {
     found
 }
 
-/// The outcomes of a step.
 struct StepOutcomes {
     yielded: BTreeSet<Outcome>,
     /// The outcomes that its answers can state; `None` if the step has no answer.

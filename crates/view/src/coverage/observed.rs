@@ -13,7 +13,6 @@ use cuegate_flow::{
 pub struct ObservedCounts {
     /// Visits of steps. Each member of a parallel step counts, the parallel step itself does not.
     pub visits: u64,
-    /// Iterations.
     pub iterations: u64,
     /// Answered asks.
     pub asks: u64,

@@ -15,14 +15,12 @@ use crate::{
 /// The width of a list of names.
 const COLUMNS_MAX: usize = 98;
 
-/// A finished simulation.
 #[derive(Debug, Clone)]
 pub struct FinishedSimulation<'s> {
     /// The definition's name.
     pub flow: &'s str,
     /// The format of the definition.
     pub dialect: &'s str,
-    /// The seed.
     pub seed: u64,
     /// The iteration limit of its runs.
     pub iterations_max: u32,
@@ -59,7 +57,6 @@ fn join_names_with_and(names: &[&str]) -> String {
 /// The results of one agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentRow {
-    /// The agent.
     pub agent: &'static str,
     /// The number of runs.
     pub runs: u64,
@@ -72,7 +69,6 @@ pub struct AgentRow {
 /// A violated invariant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BugRow {
-    /// The agent.
     pub agent: &'static str,
     /// The number of the run, from 1.
     pub run: u64,

@@ -26,7 +26,6 @@ const PORT: f64 = 9.0;
 /// The margin around the graph.
 const MARGIN: f64 = 24.0;
 
-/// A point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point {
     pub(super) x: f64,
@@ -195,7 +194,6 @@ fn id_of_node(node: usize) -> String {
     format!("n{node}")
 }
 
-/// The size of a label.
 pub(super) fn label_size(label: &[String]) -> (f64, f64) {
     let lines = label_lines(label);
     let longest = lines.iter().map(|line| estimate_text_width(line, SMALL_LETTER)).fold(0.0, f64::max);
@@ -239,7 +237,6 @@ pub(super) fn is_sure(text: &str) -> bool {
     })
 }
 
-/// The size of a node.
 pub(super) fn size_of_node(node: &Node) -> (f64, f64) {
     let lines = node_lines(node);
     let longest = lines.iter().map(|line| estimate_text_width(line, LETTER)).fold(0.0, f64::max);

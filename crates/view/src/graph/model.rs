@@ -77,7 +77,6 @@ pub(super) fn colour_of_severity(severity: Severity) -> &'static str {
     }
 }
 
-/// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NodeKind {
     Work,
@@ -121,7 +120,6 @@ pub(super) struct Link {
     pub(super) line: LinkStyle,
 }
 
-/// The style of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LinkStyle {
     /// A transition.

@@ -17,7 +17,6 @@ pub(super) struct ParallelBlock {
     pub(super) height: f64,
     /// The step itself.
     pub(super) head: Area,
-    /// Its members.
     pub(super) members: Vec<(usize, Area)>,
     /// The links to them.
     pub(super) links: Vec<(usize, LinkPath)>,

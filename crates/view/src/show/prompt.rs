@@ -9,7 +9,6 @@ use crate::text::clean_lines;
 /// The values that are known before a run.
 #[derive(Debug, Clone, Default)]
 pub struct KnownValues {
-    /// The task.
     pub task: Option<String>,
     /// The parameters by name.
     pub params: BTreeMap<String, String>,

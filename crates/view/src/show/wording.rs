@@ -5,7 +5,6 @@ use cuegate_flow::model::{
     SessionRule, Source, Step, StepId, Success, Target, Template, Tools,
 };
 
-/// The kind of a step.
 pub(crate) fn kind_of_step(step: &Step<StepId>) -> &'static str {
     match &step.act {
         Act::Ask(ask) => name_of_role(ask.role),

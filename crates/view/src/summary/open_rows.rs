@@ -7,7 +7,6 @@ use cuegate_flow::Str;
 
 use super::view::{CheckOutcome, VisitRow};
 
-/// A pending ask.
 #[derive(Debug, Clone)]
 pub(crate) struct PendingAsk {
     /// The step that waits for the answer: the judged step when a judge is asked.

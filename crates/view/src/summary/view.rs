@@ -21,7 +21,6 @@ pub enum Liveness {
     None,
 }
 
-/// The state of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunState {
     /// It has neither ended nor been suspended.
@@ -55,7 +54,6 @@ impl RunState {
 pub struct VisitRow {
     /// The record that ended it.
     pub seq: u64,
-    /// The step.
     pub step: Str,
     /// Which visit of the step, from 1; a member's is that of its parallel step.
     pub visit: u32,
@@ -116,7 +114,6 @@ pub struct CheckOutcome {
 /// A question of an agent or of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionRow {
-    /// The question.
     pub question: BlobRef,
     /// The answer; `None` while it is open.
     pub answer: Option<BlobRef>,
@@ -178,11 +175,9 @@ pub struct ValidatorRow {
 /// The current value of a handoff field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandoffRow {
-    /// The step.
     pub step: Str,
     /// The field.
     pub key: Str,
-    /// The value.
     pub value: BlobRef,
     /// The value itself, when it is short enough to inline.
     pub scalar: Option<Str>,
@@ -191,7 +186,6 @@ pub struct HandoffRow {
 /// A visit that has not ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenVisit {
-    /// The step.
     pub step: Str,
     /// Which visit of it.
     pub visit: u32,
@@ -219,7 +213,6 @@ pub enum PendingCommand {
     },
     /// A requested action runs.
     Effect {
-        /// The action.
         action: Str,
         /// Since when, in milliseconds since 1970.
         since_ms: i64,
@@ -243,7 +236,6 @@ pub enum PendingCommand {
 /// The state and history of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunView {
-    /// The run.
     pub run: String,
     /// The definition's name.
     pub flow: Str,
@@ -255,13 +247,11 @@ pub struct RunView {
     pub task_blob: Option<BlobRef>,
     /// The task; the caller looks it up.
     pub task: Option<String>,
-    /// The state.
     pub state: RunState,
     /// The reason of the end or the suspension; `None` while it runs.
     pub reason: Option<String>,
     /// Whether a process drives it.
     pub live: Liveness,
-    /// The provider.
     pub provider: String,
     /// The requested model, else the model that answered last.
     pub model: Option<String>,
@@ -538,7 +528,6 @@ impl LineCount {
 pub struct GateFile {
     /// Its path, relative to the top of the working tree.
     pub path: String,
-    /// The command.
     pub command: String,
 }
 

@@ -31,7 +31,6 @@ pub(super) enum LineKind {
     Ask,
     /// An ask of a member of a parallel step.
     Member,
-    /// A validator.
     Validator,
     /// A remark that later events do not extend.
     Aside,

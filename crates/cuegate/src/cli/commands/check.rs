@@ -51,7 +51,6 @@ fn find_project_definitions(place: &ProjectPlace) -> Result<Vec<String>, Failure
     Ok(paths)
 }
 
-/// Checks all definitions.
 pub(super) fn check_definitions(
     place: &ProjectPlace,
     args: &CheckArgs,
@@ -261,7 +260,6 @@ fn merge_results(results: Vec<Value>, errors: usize, warnings: usize) -> Value {
         "diagnostics": diagnostics})
 }
 
-/// All codes of findings.
 fn collect_finding_codes() -> Vec<Code> {
     let mut known = cuegate_flow::checks::list_codes().to_vec();
     known.extend(cuegate_formats::list_codes());

@@ -94,7 +94,6 @@ pub(super) fn undo_hint(place: &ProjectPlace, id: &str, records: &[StampedRecord
     (!changed.stat(&trees).ok()?.is_empty()).then(|| format!("cuegate undo {id}"))
 }
 
-/// Quotes a path for the shell.
 pub(super) fn quote_shell_path(path: &Path) -> String {
     let word = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);

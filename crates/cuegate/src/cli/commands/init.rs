@@ -144,7 +144,6 @@ fn choose_commands(
     Ok(InitCommands { test, checks, others, packages, proposed })
 }
 
-/// Prints the starters.
 fn print_starters(json: bool) -> u8 {
     if json {
         let one =
@@ -163,7 +162,6 @@ fn print_starters(json: bool) -> u8 {
     exit::DONE
 }
 
-/// The result of `init`.
 struct InitResult<'a> {
     starter: &'a Starter,
     place: &'a ProjectPlace,

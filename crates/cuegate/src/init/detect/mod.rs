@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 
 use root::DetectionFolder;
 
-/// A detected command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DetectedCommand {
     /// The command for `sh -c`, run in the project's top folder.

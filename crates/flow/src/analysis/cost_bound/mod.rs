@@ -47,7 +47,6 @@ pub const TRIES_MAX: u64 = 3;
 pub struct Certificate {
     /// Visits of steps; of a parallel step, only its members count.
     pub visits: u64,
-    /// Iterations.
     pub iterations: u64,
     /// Asks of all kinds.
     pub asks: u64,

@@ -25,7 +25,6 @@ pub(super) struct StepSuccessors {
     pub(super) closed: Vec<(usize, usize)>,
 }
 
-/// An outcome and its edges.
 #[derive(Clone)]
 pub(super) struct OutcomeEdges {
     pub(super) failed: bool,

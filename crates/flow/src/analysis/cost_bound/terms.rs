@@ -29,7 +29,6 @@ pub struct ConfiguredModel {
 /// The counters that are ignored because tracking them yields too many states.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum IgnoredCounters {
-    /// Nothing.
     Nothing,
     /// These counters.
     Counters(Vec<Str>),

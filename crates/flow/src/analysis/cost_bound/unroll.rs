@@ -29,7 +29,6 @@ const WORK_MAX: usize = 1_000_000;
 /// The most steps of an unrolled flow.
 pub(super) const STEPS_MAX: usize = 1_024;
 
-/// An unrolled flow.
 pub(super) struct UnrolledFlow {
     /// The graph of states.
     pub(super) ways: PlaceGraph,

@@ -60,7 +60,6 @@ pub(super) fn find_counted_steps(flow: &Flow) -> HashSet<StepId> {
 /// Whether only counted answers lead to something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AnswerCounting {
-    /// Always.
     Always,
     /// Except in the first iteration, in which a step has a fallback to it.
     AfterFirst,

@@ -159,7 +159,6 @@ pub(crate) fn of_part(
 struct Question<'q> {
     /// Where the values stand, below what is looked at.
     path: &'q [Str],
-    /// The values.
     values: &'q [Value],
     /// What the whole schema is read by.
     draft: SchemaDraft,

@@ -147,7 +147,6 @@ pub(super) fn falls_back(step: &Step<StepId>, outcome: &Outcome, is_first: bool)
     })
 }
 
-/// The choices of judges.
 fn choices_of_judges(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> Vec<Choice> {
     let mut found = Vec::new();
     for judge in judges {

@@ -135,7 +135,6 @@ impl StateGraph {
         self.iterations_max
     }
 
-    /// The flow.
     pub fn flow(&self) -> &Arc<Flow> {
         &self.flow
     }
@@ -194,7 +193,6 @@ impl StateGraph {
     }
 }
 
-/// The state of the exploration.
 #[derive(Default)]
 struct ExplorationState {
     known: HashMap<RunState, u32>,

@@ -85,7 +85,6 @@ pub enum Pick {
     Unnamed,
 }
 
-/// A selecting value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SelectingValue {
     /// Missing.

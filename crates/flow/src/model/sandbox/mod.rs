@@ -54,7 +54,6 @@ pub struct SandboxPolicy {
 /// The hosts that a sandboxed process may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Network {
-    /// None.
     None,
     /// The hosts of [`TRUSTED`] and these.
     Trusted(Vec<Host>),

@@ -23,19 +23,16 @@ pub(crate) struct AgentDefinition<'j> {
     pub(crate) name: Option<&'j str>,
     /// Its display name.
     pub(crate) title: Option<&'j str>,
-    /// Its description.
     pub(crate) description: Option<&'j str>,
     /// Its parameters: values given at start.
     pub(crate) params: Vec<Param>,
     /// Whether there are parameters whose names could not be read.
     pub(crate) params_misread: bool,
-    /// Its system prompt.
     pub(crate) system_prompt: Option<Text<'j>>,
     /// Its registry, with the place where it is named.
     pub(crate) registry: (&'j str, Option<Span>),
     /// The second prompt base, searched after the registry's, with the place where it is named.
     pub(crate) fallback_dir: (&'j str, Option<Span>),
-    /// The schema base.
     pub(crate) schemas_base: Option<Text<'j>>,
     /// The default model of its steps.
     pub(crate) default_model: Option<&'j str>,

@@ -10,7 +10,6 @@ use crate::values::json::{Fields, Kind};
 /// The default log folder (the runner reference).
 const DIRECTORY: &str = "logs";
 
-/// Reads `logging`.
 pub(crate) fn read_logging(logging: Fields<'_, '_>) -> LogRule {
     let directory = match logging.filled("directory") {
         None => Some(DIRECTORY.to_owned()),

@@ -59,7 +59,6 @@ pub const SHARED_FLAGS: [&str; 2] = ["--issue", "--pr"];
 /// A flag that does not affect runs but exists on every command.
 const VERSION_FLAG: &str = "--version";
 
-/// Reads `parameters`.
 pub(crate) fn read_parameters(agent: &Fields<'_, '_>) -> Vec<Param> {
     let mut params: Vec<Param> = Vec::new();
     let (mut by_name, mut by_flag) = (HashMap::<String, usize>::new(), HashMap::<Str, usize>::new());

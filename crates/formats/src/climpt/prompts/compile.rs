@@ -52,7 +52,6 @@ pub(crate) struct PromptCompiler<'c, 'f, 'j> {
 /// A compiled prompt.
 #[derive(Debug, Default)]
 pub(crate) struct Prompt {
-    /// The template.
     pub(crate) template: Template,
     /// Every variable it reads, as written.
     pub(crate) used: BTreeSet<String>,

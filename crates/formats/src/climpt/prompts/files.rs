@@ -40,7 +40,6 @@ pub(crate) struct PromptKey<'p> {
     pub(crate) c2: &'p str,
     /// Third part of the path.
     pub(crate) c3: &'p str,
-    /// The edition.
     pub(crate) edition: &'p str,
     /// The adaptation, if any.
     pub(crate) adaptation: Option<&'p str>,
@@ -49,9 +48,7 @@ pub(crate) struct PromptKey<'p> {
 /// A prompt file that was found.
 #[derive(Debug, Clone)]
 pub(crate) struct PromptFile {
-    /// Its path.
     pub(crate) path: String,
-    /// The file.
     pub(crate) file: FileId,
     /// Its text, front matter included.
     pub(crate) text: Str,

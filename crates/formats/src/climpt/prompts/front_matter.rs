@@ -42,7 +42,6 @@ pub(crate) const KEYS: [&str; 15] = [
 pub(crate) enum PromptUser<'u> {
     /// A step, for its prompt.
     Step {
-        /// The step.
         step: &'u StepDefinition<'u>,
         /// The key that located the file.
         key: PromptKey<'u>,
@@ -63,7 +62,6 @@ pub(crate) enum PromptUser<'u> {
     /// A step of a check flow, for its prompt or its check's. The registry's values for the file use the words of front
     /// matter; `None` for missing ones.
     Reference {
-        /// The step.
         step: &'u str,
         /// The parts of the reference that located the file.
         said: &'u [(&'static str, &'u str)],

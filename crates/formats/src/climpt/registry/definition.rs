@@ -26,9 +26,7 @@ pub(crate) struct RegistryDefinition<'j> {
     pub(crate) agent_id: Option<Text<'j>>,
     /// First part of prompt paths.
     pub(crate) c1: Option<Text<'j>>,
-    /// The prompt base.
     pub(crate) prompts_base: Option<Text<'j>>,
-    /// The schema base.
     pub(crate) schemas_base: Option<Text<'j>>,
     /// Path template of a prompt with an adaptation.
     pub(crate) path_template: Option<Text<'j>>,
@@ -48,7 +46,6 @@ pub(crate) struct RegistryDefinition<'j> {
     pub(crate) validators: Vec<ValidatorDefinition<'j>>,
     /// The validators to run before each closure step completes the run.
     pub(crate) validations: Vec<ValidationStep<'j>>,
-    /// The steps.
     pub(crate) steps: Vec<StepDefinition<'j>>,
     /// Whether an unreadable part may contain entries that seem to be missing.
     pub(crate) misread: bool,
@@ -56,7 +53,6 @@ pub(crate) struct RegistryDefinition<'j> {
     pub(crate) unread: Vec<&'j str>,
 }
 
-/// Reads a registry.
 pub(crate) fn read_registry<'j>(
     json: &'j Json,
     generation: Generation,

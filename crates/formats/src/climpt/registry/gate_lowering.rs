@@ -108,7 +108,6 @@ fn no_intent(step: &str, field: &FieldPath) -> Template {
     }
 }
 
-/// The outcome of an intent.
 pub(crate) fn outcome_of_intent(intent: Intent) -> Outcome {
     Outcome::Named(intent.as_str().into())
 }

@@ -22,7 +22,6 @@ use crate::values::json::{Entry, Fields, Json};
 /// An input, and the second variable name that reads it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeclaredInput {
-    /// The input.
     pub input: Input,
     /// Step and key in one word: `initial_issue_approach`.
     pub variable: String,

@@ -25,7 +25,6 @@ pub(crate) struct StepDefinition<'j> {
     pub(crate) span: Span,
     /// Its display name.
     pub(crate) name: Option<&'j str>,
-    /// Its kind.
     pub(crate) kind: Option<StepKind>,
     /// Whether it is a section: text that other prompts include.
     pub(crate) section: bool,
@@ -71,7 +70,6 @@ impl<'j> StepDefinition<'j> {
     }
 }
 
-/// A reference to a schema.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SchemaReference<'j> {
     /// The file, relative to the schema base.
@@ -120,7 +118,6 @@ pub(crate) enum TargetMode {
     Conditional,
 }
 
-/// Reads a step.
 pub(crate) fn read_step<'j>(
     entry: &'j Entry,
     generation: Generation,
@@ -252,7 +249,6 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     }
 }
 
-/// Reads a reference to a schema.
 pub(crate) fn read_schema_reference<'j>(fields: Fields<'j, '_>) -> Option<SchemaReference<'j>> {
     let file = fields.required("file");
     let schema = fields.required("schema");
@@ -279,7 +275,6 @@ fn read_pointer<'j>(fields: &Fields<'j, '_>) -> Option<Text<'j>> {
     })
 }
 
-/// Reads a gate.
 pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> GateDefinition<'j> {
     let is_missing = fields.entry("allowedIntents").is_none();
     if is_missing {

@@ -7,10 +7,8 @@ use super::kinds::Intent;
 use crate::lints;
 use crate::values::json::{Fields, Json, Kind, Text};
 
-/// A transition.
 #[derive(Debug)]
 pub(crate) struct Transition<'j> {
-    /// Its intent.
     pub(crate) intent: Intent,
     /// The place of the intent.
     pub(crate) span: Span,
@@ -18,10 +16,8 @@ pub(crate) struct Transition<'j> {
     pub(crate) rule: TransitionTarget<'j>,
 }
 
-/// The target of a transition.
 #[derive(Debug)]
 pub(crate) enum TransitionTarget<'j> {
-    /// A step.
     Step(Text<'j>),
     /// The end of the flow: `"target": null`.
     End(Span),

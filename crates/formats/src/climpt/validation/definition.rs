@@ -18,7 +18,6 @@ const SUCCESS_HINT: &str =
 /// A `failurePatterns` entry.
 #[derive(Debug)]
 pub(crate) struct FailurePattern<'j> {
-    /// Its name.
     pub(crate) name: &'j str,
     /// Where its name stands.
     pub(crate) span: Span,
@@ -35,7 +34,6 @@ pub(crate) struct FailurePattern<'j> {
 /// A `validators` entry.
 #[derive(Debug)]
 pub(crate) struct ValidatorDefinition<'j> {
-    /// Its name.
     pub(crate) name: &'j str,
     /// Where its name stands.
     pub(crate) span: Span,

@@ -13,7 +13,6 @@ use crate::values::json::Text;
 
 /// A validator where a validation names it.
 pub(crate) struct ValidatorUse<'v, 'j> {
-    /// The validator.
     pub(crate) validator: &'v ValidatorDefinition<'j>,
     /// What its failure leads to.
     pub(crate) asked: FailureInstruction,

@@ -57,7 +57,6 @@ pub(in crate::takt) struct ExpandedWorkflow {
 pub(in crate::takt) struct WorkflowScope {
     /// The workflow that holds the step.
     pub(in crate::takt) root: Arc<Json>,
-    /// Its folder.
     pub(in crate::takt) folder: String,
     /// Where bare names are searched.
     pub(in crate::takt) layers: Layers,

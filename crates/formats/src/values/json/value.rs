@@ -13,11 +13,9 @@ pub(crate) struct Json {
 /// The variants of a JSON value.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
-    /// `null`.
     Null,
     /// `true` or `false`.
     Boolean(bool),
-    /// A number.
     Number(Number),
     /// A string.
     Text(Str),

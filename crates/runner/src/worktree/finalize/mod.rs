@@ -29,7 +29,6 @@ pub type Outcome = Result<String, String>;
 pub struct Branches<'b> {
     /// The worktree of the run.
     pub work: &'b Path,
-    /// Its branch.
     pub branch: &'b str,
     /// The branch from which that started.
     pub base: Option<&'b str>,

@@ -22,7 +22,6 @@ const BAD: [&str; 3] = ["ng", "fail", "false"];
 /// The required format of an answer.
 #[derive(Debug)]
 pub(crate) struct ResponseFormat {
-    /// The schema.
     pub(crate) schema: Value,
 }
 

@@ -20,7 +20,6 @@ pub(crate) struct CheckFlow<'j> {
     pub(crate) entry: Option<Text<'j>>,
     /// Aliases of editions.
     pub(crate) editions: Vec<(&'j str, &'j str)>,
-    /// The steps.
     pub(crate) steps: Vec<CheckedStep<'j>>,
 }
 
@@ -33,7 +32,6 @@ pub(crate) struct CheckedStep<'j> {
     pub(crate) span: Span,
     /// Its display name.
     pub(crate) name: Option<&'j str>,
-    /// Its prompt.
     pub(crate) prompt: Option<PromptReference<'j>>,
     /// The variables that it declares for its prompts.
     pub(crate) variables: Option<Vec<Text<'j>>>,
@@ -45,16 +43,13 @@ pub(crate) struct CheckedStep<'j> {
     pub(crate) max: u32,
     /// The place of that maximum.
     pub(crate) max_span: Option<Span>,
-    /// Its check.
     pub(crate) check: Option<StepCheck<'j>>,
 }
 
-/// The check of a step.
 #[derive(Debug)]
 pub(crate) struct StepCheck<'j> {
     /// Its place.
     pub(crate) span: Span,
-    /// Its prompt.
     pub(crate) prompt: Option<PromptReference<'j>>,
     /// The format of its answer.
     pub(crate) format: ResponseFormat,
@@ -64,7 +59,6 @@ pub(crate) struct StepCheck<'j> {
     pub(crate) on_fail: Option<CheckTransition<'j>>,
 }
 
-/// A reference to a prompt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PromptReference<'j> {
     /// Its place.
@@ -92,7 +86,6 @@ pub(crate) enum PromptPlace<'j> {
         c3: &'j str,
         /// The edition; `default` if none is written.
         edition: &'j str,
-        /// The adaptation.
         adaptation: Option<&'j str>,
     },
 }
