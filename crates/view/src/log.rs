@@ -138,7 +138,7 @@ fn fields_of_event(event: &Event, texts: &TextLookup<'_>) -> Map<String, Value> 
     match event {
         Event::RunStarted(started) => {
             // A secret while the run lasts, and of no use afterwards.
-            object.remove("fence_key");
+            object.shift_remove("fence_key");
             let sources = started.sources.iter().map(|source| source_json(&source.path, &source.blob));
             object.insert("sources".to_owned(), sources.collect());
             if let Some(script) = &started.script {

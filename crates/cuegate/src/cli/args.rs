@@ -221,7 +221,7 @@ pub(super) struct CheckArgs {
     /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a step of a TAKT workflow takes [default: `phases` in `[takt]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<PhasesChoice>,
     /// Output format
@@ -273,12 +273,12 @@ pub(super) struct SchemaArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
-    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
+    /// An agent folder, a registry file, a workflow file, or the name of one in `.agent` or `.takt`
     pub(super) path: String,
     /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a step of a TAKT workflow takes [default: `phases` in `[takt]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<PhasesChoice>,
     /// Print JSON
@@ -288,12 +288,12 @@ pub(super) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct PriceArgs {
-    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
+    /// An agent folder, a registry file, a workflow file, or the name of one in `.agent` or `.takt`
     pub(super) path: String,
     /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a step of a TAKT workflow takes [default: `phases` in `[takt]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<PhasesChoice>,
     /// The agent whose model names and prices apply
@@ -317,7 +317,7 @@ pub(super) struct PriceArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct SimulateArgs {
-    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
+    /// An agent folder, a registry file, a workflow file, or the name of one in `.agent` or `.takt`
     pub(super) path: String,
     /// Set a parameter or a variable; required values that are not set are generated
     #[arg(long, value_name = "NAME=VALUE")]
@@ -340,7 +340,7 @@ pub(super) struct SimulateArgs {
     /// The iteration limit of a run [default: the definition's, or fewer where more would cover nothing new]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) max_iterations: Option<u32>,
-    /// How many calls a movement of a piece takes [default: fused]
+    /// How many calls a step of a TAKT workflow takes [default: fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<PhasesChoice>,
     /// Print JSON
@@ -364,7 +364,7 @@ fn parse_percent(text: &str) -> Result<f64, String> {
 
 #[derive(Debug, Args)]
 pub(super) struct GraphArgs {
-    /// An agent folder, a registry file, a piece, or the name of an agent in `.agent` or of a piece in `.takt/pieces`
+    /// An agent folder, a registry file, a workflow file, or the name of one in `.agent` or `.takt`
     pub(super) path: String,
     /// Output format
     #[arg(long, value_enum, default_value_t, conflicts_with = "json")]
@@ -372,7 +372,7 @@ pub(super) struct GraphArgs {
     /// Treat this variable as set; a value is checked against the parameter's type and rule
     #[arg(long, value_name = "NAME[=VALUE]")]
     pub(super) set: Vec<String>,
-    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a step of a TAKT workflow takes [default: `phases` in `[takt]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<PhasesChoice>,
     /// Print JSON: the same as `--format json`
@@ -396,7 +396,7 @@ pub(super) enum GraphFormat {
 
 #[derive(Debug, Args)]
 pub(super) struct PromptArgs {
-    /// An agent folder, a registry file, a piece, or a name
+    /// An agent folder, a registry file, a workflow file, or a name
     pub(super) path: String,
     /// The step [default: the first]
     pub(super) step: Option<String>,
@@ -406,7 +406,7 @@ pub(super) struct PromptArgs {
     /// Set a parameter or a variable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(super) set: Vec<String>,
-    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a step of a TAKT workflow takes [default: `phases` in `[takt]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<PhasesChoice>,
     /// Print JSON

@@ -134,7 +134,7 @@ pub(super) struct RunArgs {
     /// Run without a sandbox: agents and validators have the rights of your user
     #[arg(long, help_heading = "More")]
     pub(super) no_sandbox: bool,
-    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a step of a TAKT workflow takes [default: `phases` in `[takt]` of cuegate.toml, else fused]
     #[arg(long, help_heading = "More", value_enum)]
     pub(super) phases: Option<PhasesChoice>,
     /// The answers of the scripted agent; implies `--provider scripted`

@@ -186,7 +186,7 @@ pub(super) struct WorkArgs {
     /// Do not run the validators before the first call of each run
     #[arg(long)]
     pub(super) no_baseline: bool,
-    /// How many calls a movement of a piece takes [default: `phases` in `[piece]` of cuegate.toml, else fused]
+    /// How many calls a step of a TAKT workflow takes [default: `phases` in `[takt]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(super) phases: Option<PhasesChoice>,
     #[command(flatten)]

@@ -194,7 +194,7 @@ mod tests {
         insta::assert_snapshot!(refused("[run]\nretries = 3"), @"cuegate.toml:2:1: unknown field `retries`, expected one of `provider`, `baseline`, `repairs_max`, `wait_max`, `call_timeout`, `idle_warning`, `quality_gate_retries`, `width`");
         insta::assert_snapshot!(refused("[run]\nwidth = 0"), @"cuegate.toml:2:9: expected a number from 1 to 1000, found 0");
         insta::assert_snapshot!(refused("[run]\nquality_gate_retries = 101"), @"cuegate.toml:2:24: expected a number from 0 to 100, found 101");
-        insta::assert_snapshot!(refused("[piece]\nphases = \"two\""), @"cuegate.toml:2:10: unknown variant `two`, expected `fused` or `separate`");
+        insta::assert_snapshot!(refused("[takt]\nphases = \"two\""), @"cuegate.toml:2:10: unknown variant `two`, expected `fused` or `separate`");
         insta::assert_snapshot!(refused("[budget]\nusd = -3"), @"cuegate.toml:2:7: an amount of US dollars must be greater than 0, such as `2.50`");
         insta::assert_snapshot!(refused("[budget]\nusd = \"5\""), @"cuegate.toml:2:7: expected a number without quotes");
         insta::assert_snapshot!(refused("[run]\nwait_max = \"soon\""), @"cuegate.toml:2:12: `soon` is not a duration; write `90s`, `10m` or `1h 30m`");

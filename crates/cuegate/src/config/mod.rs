@@ -30,15 +30,13 @@ pub struct Config {
     pub run: RunConfig,
     /// `[verdict]`: how completion is polled.
     pub verdict: VerdictConfig,
-    /// `[piece]`: how pieces are compiled.
-    pub piece: PieceConfig,
     /// `[boundary]`: what read-only steps may do.
     pub boundary: BoundaryConfig,
     /// `[worktree]`: where runs with a worktree of their own work.
     pub worktree: WorktreeConfig,
     /// `[sandbox]`: what the sandbox shows, passes on and limits.
     pub sandbox: SandboxConfig,
-    /// `[takt]`: the definitions of TAKT itself.
+    /// `[takt]`: how TAKT workflows are read.
     pub takt: TaktConfig,
     /// `[github]`: the repository that runs change.
     pub github: GithubConfig,
@@ -63,6 +61,8 @@ pub struct Config {
 pub struct TaktConfig {
     /// The package folder of TAKT, or `builtins` in it, relative to the project.
     pub builtins: Option<PathBuf>,
+    /// How many calls a step takes.
+    pub phases: Option<PhasesChoice>,
 }
 
 /// `[run]`.
@@ -85,10 +85,10 @@ pub struct RunConfig {
     /// The time after which a call without any activity is reported: `10m`.
     #[serde(with = "durations")]
     pub idle_warning: Option<Duration>,
-    /// How often a movement retries after a failed quality gate command: 0 to 100.
+    /// How often a step retries after a failed quality gate command: 0 to 100.
     #[serde(deserialize_with = "limit_values::deserialize_retry_limit")]
     pub quality_gate_retries: Option<u32>,
-    /// How many members of a parallel movement run at the same time: 1 to 1000.
+    /// How many members of a parallel step run at the same time: 1 to 1000.
     #[serde(deserialize_with = "limit_values::deserialize_member_limit")]
     pub width: Option<u16>,
 }
@@ -108,21 +108,13 @@ pub enum BaselineRule {
     Off,
 }
 
-/// `[piece]`.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct PieceConfig {
-    /// How many asks a movement takes.
-    pub phases: Option<PhasesChoice>,
-}
-
-/// How many asks a movement of a piece takes.
+/// How many calls a step of a TAKT workflow takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum PhasesChoice {
-    /// One ask does the work, writes the reports and names the outcome
+    /// One call does the work, writes the reports and names the outcome
     Fused,
-    /// One ask for the work, one for each report, one for the outcome
+    /// One call for the work, one for each report, one for the outcome
     Separate,
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn write_built_in(
             let takt = folder.join(".takt");
             write(&takt, &piece.own(&wanted))?;
             write(&takt, &piece.shared(&wanted))?;
-            Ok(takt.join(format!("pieces/{}.yaml", starter.name)))
+            Ok(takt.join(format!("workflows/{}.yaml", starter.name)))
         }
     }
 }
@@ -60,7 +60,7 @@ pub(crate) fn look_at_built_in(starter: &Starter) -> Option<CompiledDefinition> 
         StarterFormat::Agent(files) => (format!(".agent/{}", starter.name), None, files(&wanted)),
         StarterFormat::Piece(piece) => {
             let files = piece.own(&wanted).into_iter().chain(piece.shared(&wanted)).collect();
-            (".takt/pieces".to_owned(), Some(format!("{}.yaml", starter.name)), files)
+            (".takt/workflows".to_owned(), Some(format!("{}.yaml", starter.name)), files)
         }
     };
     let below = if file.is_some() { ".takt" } else { &*base };

@@ -4,8 +4,8 @@ mod built_in;
 mod detect;
 mod merge_write;
 mod minimal;
-mod piece;
 mod starter;
+mod takt_starter;
 mod write;
 
 pub(crate) use built_in::{look_at_built_in, write_built_in};

@@ -1,6 +1,6 @@
 //! The starters of `cuegate init`.
 
-use super::{minimal, piece::PieceStarter};
+use super::{minimal, takt_starter::PieceStarter};
 use crate::Failure;
 
 /// A definition that can be written into a project.
@@ -36,7 +36,7 @@ pub(crate) enum TestUse {
 pub(crate) enum StarterFormat {
     /// A folder in `.agent`.
     Agent(fn(&StarterValues) -> Vec<DefinitionFile>),
-    /// A piece in `.takt/pieces`, and the texts that it shares with other pieces.
+    /// A workflow in `.takt/workflows`, and the texts that it shares with others.
     Piece(PieceStarter),
 }
 
@@ -50,9 +50,9 @@ pub(crate) const STARTERS: [Starter; 7] = [
         form: StarterFormat::Agent(minimal::render_minimal_files),
     },
     Starter {
-        name: "minimal-piece",
+        name: "minimal-takt",
         also: None,
-        about: "one task, as a piece: implement, review by another agent, fix",
+        about: "one task, as a TAKT workflow: implement, review by another agent, fix",
         tests: TestUse::Decide,
         form: StarterFormat::Piece(PieceStarter::MINIMAL),
     },

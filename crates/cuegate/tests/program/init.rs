@@ -224,7 +224,7 @@ fn lists_the_starters() {
     let ran = project.run(&["init", "--list"]);
     assert_eq!((ran.code, &*ran.stderr), (0, ""));
     assert!(
-        ran.stdout.starts_with("minimal        one task: understand it, do it, report; "),
+        ran.stdout.starts_with("minimal       one task: understand it, do it, report; "),
         "{}",
         ran.stdout
     );

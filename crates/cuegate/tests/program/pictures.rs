@@ -89,7 +89,7 @@ fn hostile() -> String {
 fn pictures() -> Vec<(String, String)> {
     let project = Project::example();
     let mut found = vec![("the example".to_owned(), picture(&project, "fixer"))];
-    for starter in ["minimal-piece", "develop", "test-first", "review-only", "research"] {
+    for starter in ["minimal-takt", "develop", "test-first", "review-only", "research"] {
         let project = Project::empty();
         assert_eq!(project.run(&["init", starter]).code, 0, "{starter}");
         found.push((starter.to_owned(), picture(&project, starter)));

@@ -178,25 +178,25 @@ fn built_in_definitions_run_without_init() {
     project.init();
     let listed = project.run(&["list"]).stdout;
     assert!(listed.contains("built in") && listed.contains("develop"), "{listed}");
-    let checked = project.run(&["check", "minimal-piece", "--strict"]);
+    let checked = project.run(&["check", "minimal-takt", "--strict"]);
     assert_eq!(checked.code, 0, "{}", checked.stderr);
     project.script("script.json", &json!([{"error": "auth"}]));
-    let ran = project.run(&["run", "minimal-piece", "do it", "--script", "script.json"]);
+    let ran = project.run(&["run", "minimal-takt", "do it", "--script", "script.json"]);
     assert_eq!(ran.code, 4, "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("the built-in `minimal-piece`; `cuegate init minimal-piece`"),
+        ran.stderr.contains("the built-in `minimal-takt`; `cuegate init minimal-takt`"),
         "{}",
         ran.stderr
     );
     assert!(!project.path().join(".takt").exists());
     // A definition of the project with that name is the one that counts.
-    assert_eq!(project.run(&["init", "minimal-piece"]).code, 0);
+    assert_eq!(project.run(&["init", "minimal-takt"]).code, 0);
     let json = project.run(&["list", "--json"]).json();
     let of = |name: &str| {
         let all = json["definitions"].as_array().unwrap().iter();
         all.filter(|one| one["name"] == name).map(|one| one["origin"].clone()).collect::<Vec<_>>()
     };
-    assert_eq!((of("minimal-piece"), of("develop")), (vec![json!("project")], vec![json!("built-in")]));
+    assert_eq!((of("minimal-takt"), of("develop")), (vec![json!("project")], vec![json!("built-in")]));
     // A folder with the name of a starter hides it only if it holds a definition.
     std::fs::create_dir(project.path().join("research")).unwrap();
     assert_eq!(project.run(&["check", "research"]).code, 0);

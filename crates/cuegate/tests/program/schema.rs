@@ -13,7 +13,7 @@ fn lists_the_schemas() {
     registry-complete  steps_registry.json of the “complete” generation
     registry-check     steps_registry.json of the check flow
     agent              agent.json, with `runner` or in the older shape with `behavior`
-    piece              pieces, in YAML
+    takt               TAKT workflows, in YAML
     ");
 }
 
@@ -34,18 +34,18 @@ fn every_schema_is_valid_json_schema() {
 #[test]
 fn an_unknown_format_is_a_usage_error() {
     let project = Project::empty();
-    for name in ["peice", "toml"] {
+    for name in ["agnet", "toml"] {
         let ran = project.run(&["schema", name]);
         assert_eq!((ran.code, &*ran.stdout), (2, ""));
         let said = tidy(&project, &ran.stderr);
         match name {
-            "peice" => assert_snapshot!(said, @"
-            error: there is no schema `peice`
-            hint: did you mean `piece`?
+            "agnet" => assert_snapshot!(said, @"
+            error: there is no schema `agnet`
+            hint: did you mean `agent`?
             "),
             _ => assert_snapshot!(said, @"
             error: there is no schema `toml`
-            hint: use one of registry-closing, registry-complete, registry-check, agent, piece
+            hint: use one of registry-closing, registry-complete, registry-check, agent, takt
             "),
         }
     }
@@ -71,7 +71,7 @@ fn starters_match_the_printed_schemas() {
 fn a_write_error_on_standard_output_is_a_failure() {
     let project = Project::empty();
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let output = project.command(&["schema", "piece"]).stdout(full).output().unwrap();
+    let output = project.command(&["schema", "takt"]).stdout(full).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(4), "{said}");
     assert!(said.starts_with("error: failed to write to standard output: "), "{said}");

@@ -4,7 +4,7 @@ use crate::support::{Project, Ran, rows, tidy};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
-const PIECES: [&str; 6] = ["minimal-piece", "develop", "plan", "test-first", "review-only", "research"];
+const PIECES: [&str; 6] = ["minimal-takt", "develop", "plan", "test-first", "review-only", "research"];
 
 /// A program with a passing test.
 const GREETING: [(&str, &str); 4] = [
@@ -93,14 +93,14 @@ fn changed(project: &Project) -> String {
 fn lists_the_starters() {
     let project = Project::empty();
     assert_snapshot!(project.run(&["init", "--list"]).stdout.trim_end(), @"
-    minimal        one task: understand it, do it, report; done only when the project's tests pass
-    minimal-piece  one task, as a piece: implement, review by another agent, fix
-    develop        one task: plan, implement, parallel reviews, fix, supervise; loops are monitored
-                   also called plan-implement-review-fix-supervise
-    plan           a wish: questions to you make it a task with acceptance criteria, then as `develop`
-    test-first     one task: failing tests, a review of them, then the code that makes them pass
-    review-only    a change: correctness, tests and security reviewed in parallel; nothing is edited
-    research       a question: split, researched, checked, answered with sources; nothing is edited
+    minimal       one task: understand it, do it, report; done only when the project's tests pass
+    minimal-takt  one task, as a TAKT workflow: implement, review by another agent, fix
+    develop       one task: plan, implement, parallel reviews, fix, supervise; loops are monitored
+                  also called plan-implement-review-fix-supervise
+    plan          a wish: questions to you make it a task with acceptance criteria, then as `develop`
+    test-first    one task: failing tests, a review of them, then the code that makes them pass
+    review-only   a change: correctness, tests and security reviewed in parallel; nothing is edited
+    research      a question: split, researched, checked, answered with sources; nothing is edited
     ");
     let listed = project.run(&["init", "--list", "--json"]).json();
     assert_eq!(listed["starters"][2]["also"], "plan-implement-review-fix-supervise");
@@ -116,7 +116,7 @@ fn prints_the_written_files_and_the_next_commands() {
     let ran = project.run(&["init", "plan-implement-review-fix-supervise"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_snapshot!(tidy(&project, &ran.stderr), @r#"
-    wrote       .takt/pieces/develop.yaml in PROJECT
+    wrote       .takt/workflows/develop.yaml in PROJECT
                 23 other files in .takt that it references
     tests       make test (target `test` of Makefile)
                 each edit is done only when this passes, within 10 minutes
@@ -155,7 +155,7 @@ fn prints_the_written_files_and_the_next_commands() {
     .takt/report-formats/review.md
     .takt/report-formats/supervision.md
     .takt/rehearsals/develop.yaml
-    .takt/pieces/develop.yaml
+    .takt/workflows/develop.yaml
     ");
     for path in ran.stdout.lines() {
         assert!(!project.read(path).is_empty(), "{path}");
@@ -172,9 +172,9 @@ fn every_starter_passes_check_with_and_without_tests() {
         bare.write("README", "Nothing to run.\n");
         bare.init();
         let said = written(&bare, &[name, "--name", "mine"]);
-        assert_eq!(said["definition"], ".takt/pieces/mine.yaml");
+        assert_eq!(said["definition"], ".takt/workflows/mine.yaml");
         assert_eq!(said["test"], Value::Null);
-        assert!(!bare.read(".takt/pieces/mine.yaml").contains("command:"), "{name}");
+        assert!(!bare.read(".takt/workflows/mine.yaml").contains("command:"), "{name}");
         sound(&bare, "mine");
     }
 }
@@ -186,7 +186,7 @@ fn existing_shared_files_are_kept() {
     let ran = project.run(&["init", "test-first"]);
     assert_eq!(ran.code, 0);
     assert_snapshot!(tidy(&project, &ran.stderr), @r#"
-    wrote       .takt/pieces/test-first.yaml in PROJECT
+    wrote       .takt/workflows/test-first.yaml in PROJECT
                 9 other files in .takt that it references
     shared      11 files already existed, unchanged
     kept        .takt/personas/supervisor.md: existed with other content and was not overwritten
@@ -210,7 +210,7 @@ fn existing_shared_files_are_kept() {
     let before = changed(&project);
     let again = project.run(&["init", "review-only"]);
     assert_eq!((again.code, &*again.stdout), (2, ""));
-    assert!(again.stderr.contains("/.takt/pieces/review-only.yaml` already exists"), "{}", again.stderr);
+    assert!(again.stderr.contains("/.takt/workflows/review-only.yaml` already exists"), "{}", again.stderr);
     assert_eq!(changed(&project), before);
 }
 
@@ -231,13 +231,13 @@ fn a_path_is_printed_if_an_agent_has_the_same_name() {
     let project = project("develop", &[]);
     written(&project, &["minimal", "--name", "fix"]);
     let ran = project.run(&["init", "review-only", "--name", "fix"]);
-    assert!(ran.stderr.contains("cuegate check .takt/pieces/fix.yaml\n"), "{}", ran.stderr);
-    sound(&project, ".takt/pieces/fix.yaml");
+    assert!(ran.stderr.contains("cuegate check .takt/workflows/fix.yaml\n"), "{}", ran.stderr);
+    sound(&project, ".takt/workflows/fix.yaml");
 }
 
 #[test]
 fn rehearsals_complete_without_changes() {
-    for name in ["minimal-piece", "develop", "plan", "review-only", "research"] {
+    for name in ["minimal-takt", "develop", "plan", "review-only", "research"] {
         let project = project(name, &["--name", "mine"]);
         let script = ".takt/rehearsals/mine.yaml";
         let ran = project.run(&["run", "mine", "A rehearsal.", "--script", script, "--json"]);
@@ -284,7 +284,7 @@ fn a_wish_is_agreed_on_by_questions_and_then_developed() {
 
 #[test]
 fn plan_runs_without_init() {
-    let project = project("minimal-piece", &[]);
+    let project = project("minimal-takt", &[]);
     let ran = project.run(&["check", "plan", "--strict"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let ran = project.run(&["init", "plan", "--name", "develop"]);
@@ -298,11 +298,11 @@ fn a_similar_starter_name_is_suggested() {
     assert!(ran.stderr.contains("did you mean `develop`?"), "{}", ran.stderr);
 }
 
-// minimal-piece
+// minimal-takt
 
 #[test]
 fn the_minimal_piece_implements_reviews_and_fixes() {
-    let project = project("minimal-piece", &[]);
+    let project = project("minimal-takt", &[]);
     let made = |step: &str, outcome: &str, kind: &str, greeting: &str| {
         let answer = json!({"step": step, "output": {"outcome": outcome, "response": "Done."}});
         let mut answer = writes(answer, kind, "greet.sh", &format!("echo {greeting}\n"));
@@ -317,7 +317,7 @@ fn the_minimal_piece_implements_reviews_and_fixes() {
         made("fix", FIXED, "work", "hello there"),
         says("review", "approved", "review.md"),
     ]);
-    let result = ended(&project, "minimal-piece", &answers, 0);
+    let result = ended(&project, "minimal-takt", &answers, 0);
     assert_snapshot!(rows(&result), @"
     implement: The change is made and shown to work → implement
     implement (remedy): The change is made and shown to work → review

@@ -26,7 +26,7 @@ fn checks_again_when_a_file_of_the_definition_changes() {
     std::fs::remove_file(project.path().join("p.yaml")).unwrap();
     job.says("changed: p.yaml\nerror: `p.yaml` is not a file");
     // The configuration is watched as well.
-    project.write("cuegate.toml", "[piece]\nphases = \"three\"\n");
+    project.write("cuegate.toml", "[takt]\nphases = \"three\"\n");
     project.write("p.yaml", PIECE);
     job.says("unknown variant `three`");
     project.write("cuegate.toml", "");
@@ -109,7 +109,7 @@ fn a_typed_name_is_resolved_again_on_change() {
     // A folder in its place, and the file again.
     std::fs::remove_file(path("link.yaml")).unwrap();
     std::fs::create_dir(path("link.yaml")).unwrap();
-    job.says("`--phases` is about pieces");
+    job.says("`--phases` is for TAKT workflows");
     std::fs::remove_dir(path("link.yaml")).unwrap();
     project.write("link.yaml", PIECE);
     until("it is sound again", || job.said().matches("sound: 0 errors").count() == 2);

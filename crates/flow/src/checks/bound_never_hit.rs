@@ -23,7 +23,7 @@ Example:
     max_iterations: 12
     loop_monitors:
       - cycle: [implement, reviewers]
-        threshold: 10      # 10 rounds of 2 movements take 20 iterations
+        threshold: 10      # 10 rounds of 2 steps take 20 iterations
 
 Fix: Lower the bound, raise the limit of the run, or add a transition that leads back.
 ",

@@ -24,10 +24,10 @@ iteration; validators, judges, checks and persons are not counted.
 Why it matters: Every run stops at the limit before its work is done.
 
 Example:
-    max_iterations: 2
-    initial_movement: plan      # plan, implement, review: 3 iterations
+    max_steps: 2
+    initial_step: plan      # plan, implement, review: 3 iterations
 
-Fix: Raise the limit (`maxIterations` of the verdict, `max_iterations` of a piece) or shorten the path.
+Fix: Raise the limit (`maxIterations` of the verdict, `max_steps` of a TAKT workflow) or shorten the path.
 `run` and `resume` take another limit with `--max-iterations`.
 ",
 };

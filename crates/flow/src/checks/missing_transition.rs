@@ -15,7 +15,7 @@ missing-transition: an outcome of a step leads nowhere
 What it means: The step can have an outcome without a transition, or with transitions that are used up
 after a number of times. That is also the case if the transition names no step: `\"target\": null` for an
 intent that does not end the run, an empty `onPass` or `onFail`, a `null` among `targets`, a `jump` without
-any target, or rules of a piece that are all `interactive_only`.
+any target, or rules of a TAKT workflow that are all `interactive_only`.
 
 Why it matters: A run with this outcome could not go on.
 

@@ -7,9 +7,9 @@ pub(super) const CODE: Code = Code {
     page: "\
 monitor-never-acts: no run repeats the cycle that a monitor watches
 
-What it means: A monitor acts when its movements follow each other in this order several times. Here no
+What it means: A monitor acts when its steps follow each other in this order several times. Here no
 transitions lead from each of them to the next one and from the last to the first. As an error: its `cycle`
-has fewer than two movements or names an end, or another monitor watches the same cycle and acts first.
+has fewer than two steps or names an end, or another monitor watches the same cycle and acts first.
 
 Why it matters: The monitor never acts, so nothing stops the cycle that it was written for.
 
@@ -18,7 +18,7 @@ Example:
       - cycle: [implement]
         threshold: 2
 
-Fix: Name every movement of one round, in the order in which runs pass them. Keep one monitor for each
+Fix: Name every step of one round, in the order in which runs pass them. Keep one monitor for each
 cycle.
 ",
 };

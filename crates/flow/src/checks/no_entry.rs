@@ -15,8 +15,8 @@ Example:
     \"verdict\": { \"type\": \"detect:graph\" }                          (agent)
     \"entryStepMapping\": { \"count:iteration\": \"initial.fix\" }       (registry)
 
-Fix: Name the step: in a registry `entryStep` or the verdict type in `entryStepMapping`, in a piece
-`initial_movement`.
+Fix: Name the step: in a registry `entryStep` or the verdict type in `entryStepMapping`, in a TAKT
+workflow `initial_step`.
 ",
 };
 

@@ -25,7 +25,7 @@ Example:
       rules: [{ condition: Reviewed, next: implement }]
 
 Fix: Lead one of the transitions to an end: in a registry to a closure step with `closing` and
-`\"target\": null`, in a piece with `next: COMPLETE`.
+`\"target\": null`, in a TAKT workflow with `next: COMPLETE`.
 ",
 };
 

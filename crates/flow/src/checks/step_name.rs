@@ -8,10 +8,10 @@ pub(super) const CODE: Code = Code {
     page: "\
 step-name: a step has a name that is taken or reserved
 
-What it means: Two steps have the same name (members of parallel movements share the names with movements),
+What it means: Two steps have the same name (members of parallel steps share their names with other steps),
 or the name has another meaning: `@completed` and other names that begin with `@` are results of a run,
 names with `@` inside belong to steps for validators, checks, judges and persons, and `COMPLETE` and
-`ABORT` are the ends of a piece. In a check flow a step is called `s_` and four to eight hexadecimal
+`ABORT` are the ends of a TAKT workflow. In a check flow a step is called `s_` and four to eight hexadecimal
 digits.
 
 Why it matters: Transitions, results and the journal find steps by name. Of two equal ones a run could only

@@ -28,7 +28,7 @@ Example:
     - name: review
       rules: [{ condition: Needs fix, next: implement }, { condition: Approved, next: COMPLETE }]
 
-Fix: In a piece, watch the cycle with `loop_monitors`, or ask a person with `requires_user_input`. In a
+Fix: In a TAKT workflow, watch the cycle with `loop_monitors`, or ask a person with `requires_user_input`. In a
 check flow, give `retry` a `maxRetries`. In a step registry, choose the limit of the run with the cycle in
 mind: with a limit of its own, this is not reported.
 ",

@@ -14,7 +14,7 @@ pub(super) const CODE: Code = Code {
     page: "\
 unwritten-report: a prompt reads a report that does not exist at that time
 
-What it means: No movement writes the report, or every step that writes it comes later and no path leads
+What it means: No step writes the report, or every step that writes it comes later and no path leads
 back. The finding shows the shortest path to the reader. (A report that exists on some paths, such as that
 of the previous round, and a step's own report are not reported.)
 

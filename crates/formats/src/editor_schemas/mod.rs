@@ -36,7 +36,7 @@ const SCHEMAS: [FormatSchema; 5] = [
         of: "agent.json, with `runner` or in the older shape with `behavior`",
         text: include_str!("agent.schema.json"),
     },
-    FormatSchema { name: "piece", of: "pieces, in YAML", text: include_str!("piece.schema.json") },
+    FormatSchema { name: "takt", of: "TAKT workflows, in YAML", text: include_str!("takt.schema.json") },
 ];
 
 pub fn list_format_schemas() -> &'static [FormatSchema] {

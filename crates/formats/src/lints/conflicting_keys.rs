@@ -3,10 +3,10 @@ use cuegate_flow::checks::Code;
 pub(super) const CODE: Code = Code {
     name: "conflicting-keys",
     page: "\
-conflicting-keys: two keys of a movement contradict each other
+conflicting-keys: two keys of a step contradict each other
 
 What it means: Either `edit: false` forbids changes to files and `permission_mode: edit` or `full` allows
-them, which is an error. Or the movement has both `instruction`, which names an entry of `instructions`, and
+them, which is an error. Or the step has both `instruction`, which names an entry of `instructions`, and
 `instruction_template`, which is the instruction itself; the template holds, which is a warning.
 
 Why it matters: One of the two keys has no effect, and Cuegate cannot know which one is meant.

@@ -6,7 +6,7 @@ pub(super) const CODE: Code = Code {
 duplicate-item: a list names the same item twice
 
 What it means: A list whose order has no meaning holds the same name twice, or the rules of a parallel
-member hold the same condition twice; the second one has no effect. Or two rules of a movement have the
+member hold the same condition twice; the second one has no effect. Or two rules of a step have the
 same condition (upper and lower case count as equal) and lead to different places.
 
 Why it matters: Often another name was meant, and that one is missing. With two equal conditions nothing

@@ -6,8 +6,8 @@ pub(super) const CODE: Code = Code {
 escapes-root: a path leads out of the project
 
 What it means: The path is absolute, leaves the project with `..`, or leaves it through a symbolic link.
-The files of an agent are in its folder or elsewhere in the project; the files of a piece are in the
-project or in the folder above the piece's own.
+The files of an agent are in its folder or elsewhere in the project; the files of a TAKT workflow are in
+the project or in the folder above its own.
 
 Why it matters: Cuegate does not read the file: a definition written by somebody else must not be able to
 put your files into a prompt.

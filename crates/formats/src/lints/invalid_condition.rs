@@ -5,9 +5,9 @@ pub(super) const CODE: Code = Code {
     page: "\
 invalid-condition: the condition of a rule cannot be used
 
-What it means: A condition is a text, `ai(\"…\")`, or, in a rule of a parallel movement, `all(\"…\")` or
+What it means: A condition is a text, `ai(\"…\")`, or, in a rule of a parallel step, `all(\"…\")` or
 `any(\"…\")` with quoted outcomes of the members. `all` with several outcomes needs one for each member, in
-their order. An error is a call that cannot be read, `all` or `any` in a movement without members, or the
+their order. An error is a call that cannot be read, `all` or `any` in a step without members, or the
 wrong number of outcomes. A warning is a text that looks like a call, such as `AI(\"…\")`.
 
 Why it matters: A condition that cannot be read can never hold. A text that only looks like a call is

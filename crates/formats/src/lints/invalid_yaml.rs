@@ -5,8 +5,8 @@ pub(super) const CODE: Code = Code {
     page: "\
 invalid-yaml: a file or a front matter is not valid YAML
 
-What it means: A piece is one document of YAML 1.2 that could also be written as JSON: mappings with text
-keys, lists, texts, numbers, `true` and `false`, indented with spaces and never with tabs. Anchors and
+What it means: A TAKT workflow is one document of YAML 1.2 that could also be written as JSON: mappings with
+text keys, lists, texts, numbers, `true` and `false`, indented with spaces and never with tabs. Anchors and
 aliases are allowed; custom tags and merge keys (`<<`) are not. The front matter of a prompt has to be such
 YAML too.
 

@@ -5,7 +5,7 @@ pub(super) const CODE: Code = Code {
     page: "\
 mixed-permissions: read-only members run in parallel with members that write
 
-What it means: The members of this parallel movement work at the same time in one worktree. Some may change
+What it means: The members of this parallel step work at the same time in one worktree. Some may change
 files and others may not.
 
 Why it matters: Changes cannot be attributed to a member. Cuegate allows all of them as soon as one member
@@ -18,7 +18,7 @@ Example:
       - name: qa-review
         edit: false
 
-Fix: Move the members that write into a movement of their own, or let all members only read.
+Fix: Move the members that write into a step of their own, or let all members only read.
 ",
 };
 

@@ -6,7 +6,7 @@ pub(super) const CODE: Code = Code {
 report-name: the name of a report cannot be used
 
 What it means: A report is a file in the run's report folder. Its name has to be a relative path without
-`..`, not below another report, and used once in a movement. As a warning: members of one parallel movement
+`..`, not below another report, and used once in a step. As a warning: members of one parallel step
 write the same report, or two names differ only in upper and lower case.
 
 Why it matters: Reports would overwrite each other: of reports that members write at the same time, only

@@ -5,10 +5,10 @@ pub(super) const CODE: Code = Code {
     page: "\
 self-next: a step leads to itself with `next`
 
-What it means: The target of `next` (in a piece, of a rule) is the step itself.
+What it means: The target of `next` (in a TAKT workflow, of a rule) is the step itself.
 
 Why it matters: In a registry this works, but `repeat` is the intent for another round. In a check flow,
-`next` restarts all counters, so nothing limits the rounds. In a piece the movement gets the same
+`next` restarts all counters, so nothing limits the rounds. In a TAKT workflow the step gets the same
 instruction again, with nothing new but its last answer, and each round costs an iteration.
 
 Example:
@@ -17,8 +17,8 @@ Example:
         - condition: Cannot proceed
           next: implement
 
-Fix: In a registry use `repeat`. In a check flow use `retry` with `maxRetries`. In a piece lead to a
-movement that does what is missing, or ask a person with `requires_user_input: true`.
+Fix: In a registry use `repeat`. In a check flow use `retry` with `maxRetries`. In a TAKT workflow lead to a
+step that does what is missing, or ask a person with `requires_user_input: true`.
 ",
 };
 

@@ -6,7 +6,7 @@ pub(super) const CODE: Code = Code {
 unknown-name: a name refers to nothing that the definition or the format has
 
 What it means: The name is none of those that exist:
-- in a piece, `persona`, `policy`, `knowledge`, `instruction` and `format` name keys of `personas`,
+- in a TAKT workflow, `persona`, `policy`, `knowledge`, `instruction` and `format` name keys of `personas`,
   `policies`, `knowledge`, `instructions` and `report_formats`; `all(\"…\")` and `any(\"…\")` name conditions
   of the members;
 - in a registry, `validationConditions` name `validators`, `failurePattern` names one of `failurePatterns`,
@@ -18,7 +18,7 @@ validator cannot run. An unknown extractor leaves its value empty in the failure
 Example:
     policies:
       coding: ../policies/coding.md
-    movements:
+    steps:
       - name: implement
         policy: [codng]
 

@@ -7,7 +7,7 @@ unknown-placeholder: a placeholder stays text
 
 What it means: Text in braces looks like a placeholder but is not filled in. It is misspelt, names no
 report, has no closing brace, is written in the syntax of another format or tool (`{input_text}` in a
-piece, `{task}` in a registry, `{{name}}`, `${name}`), or is a `{{…}}` block outside a failure prompt.
+TAKT workflow, `{task}` in a registry, `{{name}}`, `${name}`), or is a `{{…}}` block outside a failure prompt.
 
 Why it matters: The agent reads the braces literally, and not the value. Around a known name, the extra `$`
 or braces stay.
@@ -16,8 +16,8 @@ Example:
     instruction_template: |
       Plan {tasks}.
 
-Fix: Correct it. Pieces have `{task}`, `{previous_response}`, `{iteration}`, `{max_iterations}`,
-`{movement_iteration}`, `{report_dir}`, `{report:file}`, `{user_inputs}` and, for judges of monitors,
+Fix: Correct it. TAKT workflows have `{task}`, `{previous_response}`, `{iteration}`, `{max_iterations}`,
+`{step_iteration}`, `{report_dir}`, `{report:file}`, `{user_inputs}` and, for judges of monitors,
 `{cycle_count}`. Registries have `{uv-name}`, `{input_text}` and `{section.name}`. Write other words if it
 is meant as text.
 ",

@@ -5,7 +5,7 @@ pub(super) const CODE: Code = Code {
     page: "\
 unused-definition: an entry is defined and never used
 
-What it means: Nothing refers to this entry: no movement, report or judge names the entry of `personas`,
+What it means: Nothing refers to this entry: no step, report or judge names the entry of `personas`,
 `policies`, `knowledge`, `instructions` or `report_formats`, no validator names the failure pattern, no
 `validationConditions` name the validator, or no prompt includes the `section.*` step. As an error:
 `validationSteps` names a step that cannot decide `closing`, so its validators would never run.

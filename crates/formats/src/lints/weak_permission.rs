@@ -5,7 +5,7 @@ pub(super) const CODE: Code = Code {
     page: "\
 weak-permission: the permission is too small for what is asked
 
-What it means: A step or movement that may change nothing lists tools that only write, or has to correct
+What it means: A step that may change nothing lists tools that only write, or has to correct
 what a validator or a command of its `quality_gates` finds. Or it may change files, but no listed tool can.
 Or the mode is `default`, which asks a person before each write; nobody is there to answer. Or a step asks
 for more than its agent allows.
@@ -19,9 +19,9 @@ Example:
       quality_gates:
         - command: cargo test
 
-Fix: Allow the change: in a registry `\"permissionMode\": \"acceptEdits\"` for agent and step, in a piece
+Fix: Allow the change: in a registry `\"permissionMode\": \"acceptEdits\"` for agent and step, in a TAKT workflow
 `edit: true`, and a tool that writes (`Edit`, `Write`, `Bash`). Or do not ask for it: remove the tool,
-abort when validation fails, move the command to a movement that may change files.
+abort when validation fails, move the command to a step that may change files.
 ",
 };
 

@@ -289,7 +289,9 @@ impl<'c> TextCompiler<'c> {
         let hint = match name {
             "input_text" | "uv-task" => "write `{task}`",
             "uv-previous_summary" => "write `{previous_response}`",
-            _ => "a piece has no parameters and no sections: write the text itself, or give it by `{task}`",
+            _ => {
+                "a workflow has no parameters and no sections: write the text itself, or give it by `{task}`"
+            }
         };
         let message = format!("`{{{name}}}` stays text: it is a placeholder of step registries");
         let finding =
@@ -328,7 +330,7 @@ impl<'c> TextCompiler<'c> {
                 Some(near) => format!("did you mean `{{report:{near}}}`?"),
                 None => "name a report of `output_contracts`".to_owned(),
             };
-        let message = format!("no movement writes the report `{report}`");
+        let message = format!("no step writes the report `{report}`");
         self.warn(lints::UNWRITTEN_REPORT, name, body, reader, message, &hint);
     }
 

@@ -38,6 +38,8 @@ pub(super) struct PieceDefinition<'j> {
     pub(super) iterations_max: u32,
     /// The name of the iteration limit key, and where its value is.
     pub(super) iterations_key: (&'static str, Option<Span>),
+    /// The name of the key of the first step.
+    pub(super) initial_key: &'static str,
     pub(super) initial: Option<Text<'j>>,
     pub(super) movements: Vec<Movement<'j>>,
     pub(super) monitors: Vec<MonitorDefinition<'j>>,
@@ -72,7 +74,7 @@ fn open_workflow(desk: &SourceLoader<'_>, path: &str) -> Option<Json> {
         LoadedFile::Missing => {
             let message = format!("there is no `{path}`");
             let finding = Diagnostic::error(lints::UNREADABLE_FILE, desk.unread(path), message);
-            desk.found.push(finding.hint("write the piece, or correct the path"));
+            desk.found.push(finding.hint("write the workflow, or correct the path"));
             None
         }
         LoadedFile::Faulty => None,
@@ -87,7 +89,7 @@ fn load_workflow(
 ) -> RunSettings {
     draft.span = value.span;
     if !matches!(value.kind, Kind::Object(_)) {
-        let _ = Fields::of(value, "the piece", None, &desk.found);
+        let _ = Fields::of(value, "the workflow", None, &desk.found);
         return RunSettings::default();
     }
     if let Some(program) = other_formats::program_of(value) {
@@ -97,7 +99,7 @@ fn load_workflow(
     let Some(ExpandedWorkflow { piece: value, scopes }) = expand_workflow(value, &options.file, desk) else {
         return RunSettings::default();
     };
-    let Some(fields) = Fields::of(&value, "the piece", None, &desk.found) else {
+    let Some(fields) = Fields::of(&value, "the workflow", None, &desk.found) else {
         return RunSettings::default();
     };
     let sections = Sections::read(&fields, desk, scopes);
@@ -158,8 +160,11 @@ fn read_workflow<'j>(
     sections: &Sections<'_, '_>,
     options: &PieceOptions,
 ) -> PieceDefinition<'j> {
-    let name = fields.required("name").map_or("piece", |name| name.text.trim());
+    let name = fields.required("name").map_or("workflow", |name| name.text.trim());
     let description = fields.text("description").map(|text| text.text);
+    let has = |key: &'static str| fields.nullable(key).is_some();
+    // What is missing is named as the rest of the file is written.
+    let is_older = has("movements") || (!has("steps") && (has("initial_movement") || has("max_iterations")));
     let (key, entry) =
         later_spellings::find_renamed_entry(&fields, "max_iterations", &["max_steps", "max_movements"]);
     fields.need(key);
@@ -168,7 +173,7 @@ fn read_workflow<'j>(
         let finding = Diagnostic::warning(lints::MISSING_KEY, fields.opening(), message);
         fields.push(finding.hint("say how many steps a run may take"));
     } else if entry.is_none() {
-        fields.missing("max_iterations");
+        fields.missing(if is_older { "max_iterations" } else { "max_steps" });
     }
     let iterations_key = (key, entry.map(|entry| entry.value.span));
     let endless = entry.filter(|entry| entry.value.as_text() == Some("infinite"));
@@ -177,7 +182,7 @@ fn read_workflow<'j>(
             let message =
                 format!("`{key}: infinite` belongs to a later version of the format, and is not supported");
             let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.value.span, message);
-            fields.push(finding.hint("say how many visits of movements a run may take"));
+            fields.push(finding.hint("say how many visits of steps a run may take"));
             ITERATIONS_MAX
         }
         None => fields.count(key, 1).map_or(ITERATIONS_MAX, |(value, _)| value),
@@ -185,8 +190,9 @@ fn read_workflow<'j>(
     let (key, entry) = later_spellings::find_renamed_entry(&fields, "initial_movement", &["initial_step"]);
     fields.need(key);
     if entry.is_none() {
-        fields.missing("initial_movement");
+        fields.missing(if is_older { "initial_movement" } else { "initial_step" });
     }
+    let initial_key = key;
     let initial = fields.filled(key).map(|text| Text { text: text.text.trim(), ..text });
     let (key, entry) = later_spellings::find_renamed_entry(&fields, "movements", &["steps"]);
     fields.need(key);
@@ -195,10 +201,10 @@ fn read_workflow<'j>(
     let movements: Vec<Movement<'j>> =
         all.iter().filter_map(|item| reading.movement(item, &fields, false)).collect();
     match entry {
-        None => fields.missing("movements"),
+        None => fields.missing(if is_older { "movements" } else { "steps" }),
         Some(entry) if all.is_empty() => {
             if matches!(entry.value.kind, Kind::List(_)) {
-                fields.invalid(entry.value.span, format!("`{key}` is empty"), "add a movement");
+                fields.invalid(entry.value.span, format!("`{key}` is empty"), "add a step");
             }
         }
         Some(_) => {}
@@ -212,6 +218,7 @@ fn read_workflow<'j>(
         description,
         iterations_max,
         iterations_key,
+        initial_key,
         initial,
         movements,
         monitors,
@@ -236,11 +243,11 @@ fn check_names(piece: &mut PieceDefinition<'_>, desk: &SourceLoader<'_>) {
     let mut sound = |movement: &Movement<'_>| {
         let Text { text, span } = movement.name;
         let message = if matches!(text, COMPLETE | ABORT) {
-            format!("`{text}` is an end, and cannot be the name of a movement")
+            format!("`{text}` is an end, and cannot be the name of a step")
         } else if text.contains('@') || text.chars().any(char::is_control) {
-            format!("`{}` cannot be the name of a movement", text.escape_debug())
+            format!("`{}` cannot be the name of a step", text.escape_debug())
         } else if !seen.insert(text.to_owned()) {
-            format!("there is another movement `{text}`")
+            format!("there is another step `{text}`")
         } else {
             return true;
         };
@@ -311,7 +318,7 @@ fn check_permissions(piece: &PieceDefinition<'_>, desk: &SourceLoader<'_>) {
             quote_names(&writers)
         );
         let finding = Diagnostic::warning(lints::MIXED_PERMISSIONS, movement.name.span, message);
-        let hint = "put those that may change files into a movement of their own";
+        let hint = "put those that may change files into a step of their own";
         desk.found.push(finding.step(name).hint(hint));
     }
 }

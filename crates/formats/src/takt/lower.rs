@@ -105,12 +105,13 @@ pub(super) fn lower_piece(
 impl WorkflowLowering<'_, '_, '_> {
     fn enter(&self, draft: &mut Draft) {
         let first = self.piece.movements.first().map(|movement| movement.name);
-        let known = self.piece.initial.filter(|initial| match self.entered(*initial, "`initial_movement`") {
+        let from = format!("`{}`", self.piece.initial_key);
+        let known = self.piece.initial.filter(|initial| match self.entered(*initial, &from) {
             Some(Target::Step(_)) => true,
             Some(_) => {
-                let message = format!("`{}` is an end, and no movement to begin with", initial.text);
+                let message = format!("`{}` is an end; a run cannot begin there", initial.text);
                 let finding = Diagnostic::error(lints::UNKNOWN_TARGET, initial.span, message);
-                self.found.push(finding.hint("name a movement"));
+                self.found.push(finding.hint("name a step"));
                 false
             }
             None => false,
@@ -135,13 +136,13 @@ impl WorkflowLowering<'_, '_, '_> {
 
     /// Resolves a target name. Returns `None` after reporting an unknown name.
     pub(super) fn target(&self, next: Text<'_>, from: &str) -> Option<Target<Name>> {
-        self.found_by_name(next, from, &[COMPLETE, ABORT], "name a movement, `COMPLETE` or `ABORT`")
+        self.found_by_name(next, from, &[COMPLETE, ABORT], "name a step, `COMPLETE` or `ABORT`")
     }
 
     /// As [`Self::target`], for keys whose value should be a movement: hints do not offer the ends, which still
     /// resolve.
     pub(super) fn entered(&self, next: Text<'_>, from: &str) -> Option<Target<Name>> {
-        self.found_by_name(next, from, &[], "name a movement")
+        self.found_by_name(next, from, &[], "name a step")
     }
 
     fn found_by_name(&self, next: Text<'_>, from: &str, ends: &[&str], hint: &str) -> Option<Target<Name>> {
@@ -159,7 +160,7 @@ impl WorkflowLowering<'_, '_, '_> {
             StepAction::Asks(_) => false,
         });
         let unknown = |what: &str| {
-            let message = format!("{from} leads to `{}`, which is {what}", next.text);
+            let message = format!("{from} leads to {what}");
             Diagnostic::error(lints::UNKNOWN_TARGET, next.span, message)
         };
         let names = || movements.iter().map(|movement| movement.name.text).chain(ends.iter().copied());
@@ -167,9 +168,13 @@ impl WorkflowLowering<'_, '_, '_> {
             return None;
         }
         self.found.push(match parent {
-            Some(parent) => unknown("a member of a parallel movement")
+            Some(parent) => unknown(&format!("`{}`, which is a member of a parallel step", next.text))
                 .hint(format!("lead to `{}`, which has it", parent.name.text)),
-            None => or_hint(unknown("no movement"), next.text, names(), || hint.to_owned()),
+            None => {
+                or_hint(unknown(&format!("the undefined step `{}`", next.text)), next.text, names(), || {
+                    hint.to_owned()
+                })
+            }
         });
         None
     }

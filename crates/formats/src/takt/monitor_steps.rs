@@ -26,7 +26,7 @@ pub(super) fn lower_monitor(
         _ => {
             let message = format!("`{}` is an end, which no cycle can contain", step.text);
             let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, step.span, message);
-            lowering.found.push(finding.hint("name the movements of one round, in order"));
+            lowering.found.push(finding.hint("name the steps of one round, in order"));
             None
         }
     };
@@ -42,7 +42,11 @@ pub(super) fn lower_monitor(
     let mut page = PromptBuilder::default();
     page.text(prompt_texts::PLACE);
     let rounds: Vec<&str> = monitor.cycle.iter().map(|stage| stage.name.text).collect();
-    page.text(&format!("- Piece: {}\n- You judge a loop: {}\n", lowering.prompts.piece, rounds.join(" → ")));
+    page.text(&format!(
+        "- Workflow: {}\n- You judge a loop: {}\n",
+        lowering.prompts.piece,
+        rounds.join(" → ")
+    ));
     page.text(prompt_texts::MAY_READ);
     page.text(prompt_texts::REPORT_DIR);
     page.pieces(vec![cuegate_flow::model::Piece::Value(cuegate_flow::model::Source::Fact(

@@ -170,9 +170,9 @@ fn read_cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Stage<'j>>> {
     let names = read_stages(fields, "cycle");
     let is_list = matches!(entry.value.kind, Kind::List(_));
     if is_list && names.len() == items.len() && names.len() < 2 {
-        let message = "a cycle goes through at least two movements";
+        let message = "a cycle goes through at least two steps";
         let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, entry.value.span, message);
-        fields.push(finding.hint("name the movements of one round, in order"));
+        fields.push(finding.hint("name the steps of one round, in order"));
     }
     (names.len() >= 2).then_some(names)
 }
@@ -185,7 +185,7 @@ fn read_stages<'j>(fields: &Fields<'j, '_>, key: &'static str) -> Vec<Stage<'j>>
             return Some(Stage { name: text(name)?, steps: steps.iter().filter_map(text).collect() });
         }
         if text(item).is_none() {
-            fields.wrong_type(key, item, "a list of movements");
+            fields.wrong_type(key, item, "a list of steps");
         }
         Some(Stage { name: text(item)?, steps: Vec::new() })
     };

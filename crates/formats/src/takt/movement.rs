@@ -153,8 +153,8 @@ impl StepReader<'_, '_, '_> {
     ) -> Option<Movement<'j>> {
         let label = item.get("name").and_then(Json::as_text).map(str::trim);
         let what = match label {
-            Some(name) => format!("the movement `{name}`"),
-            None => "a movement".to_owned(),
+            Some(name) => format!("the step `{name}`"),
+            None => "a step".to_owned(),
         };
         let fields = Fields::of(item, &what, label, piece.found)?;
         self.sections.enter(item);
@@ -166,11 +166,9 @@ impl StepReader<'_, '_, '_> {
         let parallel = fields.entry("parallel");
         let does = match parallel {
             Some(entry) if member => {
-                let message = "a member of a parallel movement cannot be parallel itself";
+                let message = "a member of a parallel step cannot be parallel itself";
                 let finding = Diagnostic::error(lints::INVALID_VALUE, entry.key_span, message);
-                fields.push(
-                    finding.hint("make it a movement, or its members members of the parallel movement"),
-                );
+                fields.push(finding.hint("make it a step, or its members members of the parallel step"));
                 StepAction::Asks(Box::new(self.asked(&fields, step)))
             }
             Some(entry) => {
@@ -206,7 +204,7 @@ impl StepReader<'_, '_, '_> {
     }
 
     fn parallel<'j>(&self, fields: &Fields<'j, '_>, members: &'j [Json]) -> StepAction<'j> {
-        fields.strays(&ASKING, "a parallel movement has no agent of its own: give it to its members");
+        fields.strays(&ASKING, "a parallel step has no agent of its own: give it to its members");
         let members = members.iter();
         StepAction::Parallel(members.filter_map(|item| self.movement(item, fields, true)).collect())
     }
@@ -237,7 +235,7 @@ impl StepReader<'_, '_, '_> {
         let promotions = read_promotions(fields);
         if let Some(provider) = fields.filled("provider") {
             let statement = format!(
-                "the movement `{step}` names the provider `{}`; a run asks one provider for everything",
+                "the step `{step}` names the provider `{}`; a run asks one provider for everything",
                 provider.text
             );
             fields.found.left_out(

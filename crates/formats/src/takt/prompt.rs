@@ -145,7 +145,7 @@ impl WorkflowPrompts<'_, '_> {
     fn place(&self, page: &mut PromptBuilder, subject: &Subject<'_, '_>) {
         let Subject { movement, asked, position, .. } = subject;
         page.text(prompt_texts::PLACE);
-        page.text(&format!("- Piece: {}\n- Movement: {}", self.piece, movement.name.text));
+        page.text(&format!("- Workflow: {}\n- Step: {}", self.piece, movement.name.text));
         if let Some(position) = position {
             page.text(&format!(" ({position})"));
         }
@@ -161,7 +161,7 @@ impl WorkflowPrompts<'_, '_> {
         page.value(Source::Fact(Fact::MaxIterations));
         page.text("; visit ");
         page.value(Source::Fact(Fact::Visit));
-        page.text(" of this movement\n");
+        page.text(" of this step\n");
         page.text(if asked.boundary.permission.may_write() {
             prompt_texts::MAY_EDIT
         } else {

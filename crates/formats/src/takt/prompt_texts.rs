@@ -9,7 +9,7 @@ pub(super) const REPORT_DIR: &str = "- The reports of this run are kept, for rea
 pub(super) const KNOWLEDGE: &str = "# Knowledge\n\n";
 pub(super) const INSTRUCTION: &str = "# Instruction\n\n";
 pub(super) const TASK: &str = "# Task\n\n";
-pub(super) const PREVIOUS: &str = "# Answer of the movement before\n\n";
+pub(super) const PREVIOUS: &str = "# Answer of the step before\n\n";
 pub(super) const USER_INPUTS: &str = "# What people answered so far\n\n";
 pub(super) const REPORTS_FUSED: &str = "\
 # Reports

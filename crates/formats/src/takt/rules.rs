@@ -101,7 +101,7 @@ fn read_rule_entry<'j>(
                 fields.inert(
                     next.span,
                     "`next` has no effect in a rule of a member",
-                    "the rules of the parallel movement lead on; remove it",
+                    "the rules of the parallel step lead on; remove it",
                 );
             }
             None
@@ -162,7 +162,7 @@ fn read_rule_flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> b
     let Some((value, span)) = fields.boolean(key) else { return fields.nullable(key).is_some() };
     if whose == Owner::Member && value {
         let message = format!("`{key}` has no effect in a rule of a member");
-        fields.inert(span, message, "put it into a rule of the parallel movement");
+        fields.inert(span, message, "put it into a rule of the parallel step");
         return false;
     }
     value
@@ -174,7 +174,7 @@ fn read_gated_flag(fields: &Fields<'_, '_>, whose: Owner) -> bool {
     let Some((value, span)) = fields.boolean(KEY) else { return true };
     if whose != Owner::Movement {
         let message = format!("`{KEY}` has no effect in this rule");
-        fields.inert(span, message, "it belongs into a rule of a movement that has quality gates");
+        fields.inert(span, message, "it belongs into a rule of a step that has quality gates");
         return true;
     }
     value
@@ -189,7 +189,7 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, ste
             let message = format!("`{}` is about members, and there are none", condition.text);
             owner.push(
                 Diagnostic::error(lints::INVALID_CONDITION, condition.span, message)
-                    .hint("`all` and `any` belong into the rules of a movement with `parallel`"),
+                    .hint("`all` and `any` belong into the rules of a step with `parallel`"),
             );
             Condition::Text
         }
@@ -300,7 +300,7 @@ fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
     for rule in rules.iter().filter(|rule| !rule.asks_person && !rule.hidden && !is_end && !fails(rule)) {
         if let Some(next) = rule.next.filter(|next| next.text == step) {
             let message = format!("`{}` of `{step}` leads to itself", rule.condition.text);
-            let hint = "lead to another movement, or let the rule ask a person with `requires_user_input`";
+            let hint = "lead to another step, or let the rule ask a person with `requires_user_input`";
             owner.push(Diagnostic::warning(lints::SELF_NEXT, next.span, message).hint(hint));
         }
     }

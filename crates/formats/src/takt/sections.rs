@@ -240,7 +240,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         if text.text.trim().is_empty() {
             let message = format!("an entry of `{}` is empty", section.key());
             let finding = Diagnostic::error(lints::INVALID_VALUE, text.span, message);
-            self.desk.found.push(finding.hint("name a file, relative to the piece's folder"));
+            self.desk.found.push(finding.hint("name a file, relative to the workflow's folder"));
             return None;
         }
         if !is_path(text.text) {
@@ -274,14 +274,14 @@ impl<'d, 'f> Sections<'d, 'f> {
             .hint(format!("add `{}.md` to one of {places}; or write a whole sentence", name.text))
     }
 
-    /// Reads a file at a path relative to the piece's folder.
+    /// Reads a file at a path relative to the workflow's folder.
     fn file(&self, path: Text<'_>) -> Option<FacetText> {
         let found = &self.desk.found;
         let Some(joined) = join_path(&self.scope().folder, path.text).filter(|_| !path.text.starts_with('~'))
         else {
-            let message = format!("`{}` leads out of the folder above the piece's", path.text);
+            let message = format!("`{}` leads out of the folder above the workflow's", path.text);
             let finding = Diagnostic::error(lints::ESCAPES_ROOT, path.span, message);
-            found.push(finding.hint("keep the files of a piece in the project, or beside its folder"));
+            found.push(finding.hint("keep the files of a workflow in the project, or beside its folder"));
             return None;
         };
         self.file_at(&joined, path.span)
@@ -310,11 +310,9 @@ impl<'d, 'f> Sections<'d, 'f> {
             }
             LoadedFile::Missing => {
                 let finding = Diagnostic::error(lints::UNREADABLE_FILE, named, self.desk.instead(joined));
-                found.push(
-                    finding.hint(
-                        "write that file, or correct the path, which is relative to the piece's folder",
-                    ),
-                );
+                found.push(finding.hint(
+                    "write that file, or correct the path, which is relative to the workflow's folder",
+                ));
                 None
             }
             LoadedFile::Faulty => None,
@@ -466,7 +464,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         for known in unused {
             let message = format!("nothing refers to `{}` of `{}`", known.name, known.section.key());
             let finding = Diagnostic::warning(lints::UNUSED_DEFINITION, known.span, message);
-            let hint = format!("name it as `{}` of a movement, or remove it", known.section.user());
+            let hint = format!("name it as `{}` of a step, or remove it", known.section.user());
             self.desk.found.push(finding.hint(hint));
         }
     }

@@ -224,14 +224,14 @@ impl Selection<'_> {
     fn prompt(&self, lowering: &WorkflowLowering<'_, '_, '_>, of: &SelectionSubject<'_>) -> Template {
         let mut page = PromptBuilder::default();
         page.text(prompt_texts::PLACE);
-        page.text(&format!("- Piece: {}\n- You select for: {}\n", lowering.prompts.piece, of.step));
+        page.text(&format!("- Workflow: {}\n- You select for: {}\n", lowering.prompts.piece, of.step));
         page.text("- Iteration ");
         page.pieces(vec![Piece::Value(Source::Fact(Fact::Iteration))]);
         page.text(" of at most ");
         page.pieces(vec![Piece::Value(Source::Fact(Fact::MaxIterations))]);
         page.text("; visit ");
         page.pieces(vec![Piece::Value(Source::Fact(Fact::Visit))]);
-        page.text(" of this movement\n");
+        page.text(" of this step\n");
         page.text(prompt_texts::MAY_READ);
         page.text(prompt_texts::CHANGED_FILES);
         page.text(prompt_texts::REPORT_DIR);

@@ -234,7 +234,7 @@ fn build_leader_prompt(
     let name = movement.name.text;
     write_keyed_texts(&mut page, prompt_texts::POLICY, &asked.policies);
     page.text(prompt_texts::PLACE);
-    page.text(&format!("- Piece: {}\n- You lead: {name}\n", lowering.prompts.piece));
+    page.text(&format!("- Workflow: {}\n- You lead: {name}\n", lowering.prompts.piece));
     page.text(prompt_texts::MAY_READ);
     page.text(prompt_texts::REPORT_DIR);
     page.pieces(vec![Piece::Value(Source::Fact(cuegate_flow::model::Fact::ReportDir))]);

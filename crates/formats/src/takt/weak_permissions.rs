@@ -30,8 +30,7 @@ pub(super) fn check_write_access(
     if let Some(gate) = gates.commands.first().filter(|_| !boundary.can_write()) {
         let message = format!("`{step}` must fix what `{}` finds, but may not change files", gate.command);
         let finding = Diagnostic::warning(lints::WEAK_PERMISSION, gate.span, message);
-        fields
-            .push(finding.hint("say `edit: true`, or move the command to a movement that may change files"));
+        fields.push(finding.hint("say `edit: true`, or move the command to a step that may change files"));
     }
 }
 

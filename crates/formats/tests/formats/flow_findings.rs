@@ -186,7 +186,7 @@ fn reports_that_are_not_there_yet() {
     # read before
     nothing
     # written by nobody
-    sound.yaml:26:24 warning[unwritten-report]: no movement writes the report `02-scope.md`
+    sound.yaml:26:24 warning[unwritten-report]: no step writes the report `02-scope.md`
     # read before, and no way back
     sound.yaml:18:11 warning[unwritten-report]: `plan` reads the report `01-scope.md`, which no path writes before
     ");

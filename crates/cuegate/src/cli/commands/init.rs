@@ -28,7 +28,7 @@ pub(super) fn built_in(typed: &str) -> Option<&'static Starter> {
 }
 
 /// The folder that pieces and what they share are written into.
-const PIECES: &str = ".takt";
+const TAKT_FOLDER: &str = ".takt";
 
 pub(super) fn create_from_starter(place: &ProjectPlace, args: &InitArgs) -> Result<u8, Failure> {
     let Some(asked) = args.starter.as_deref().filter(|_| !args.list) else {
@@ -66,8 +66,9 @@ pub(super) fn create_from_starter(place: &ProjectPlace, args: &InitArgs) -> Resu
                     "choose another `--name`",
                 ));
             }
-            let left = init::merge_into_folder(root, PIECES, &piece.own(&wanted), &piece.shared(&wanted))?;
-            (PIECES.to_owned(), format!("{PIECES}/pieces/{name}.yaml"), left)
+            let left =
+                init::merge_into_folder(root, TAKT_FOLDER, &piece.own(&wanted), &piece.shared(&wanted))?;
+            (TAKT_FOLDER.to_owned(), format!("{TAKT_FOLDER}/workflows/{name}.yaml"), left)
         }
     };
     let setup = match config::load_config(root)?.worktree.setup.0.is_empty() {
@@ -397,7 +398,7 @@ impl InitResult<'_> {
 
     /// The path of its rehearsal script.
     fn rehearsal(&self) -> Option<String> {
-        let wanted = format!("{PIECES}/rehearsals/{}.yaml", self.name);
+        let wanted = format!("{TAKT_FOLDER}/rehearsals/{}.yaml", self.name);
         let script = self.left.written.iter().chain(&self.left.same).find(|path| **path == wanted)?;
         Some(self.seen_here(script))
     }

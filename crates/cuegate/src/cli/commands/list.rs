@@ -19,7 +19,7 @@ use crate::{
 /// A definition that can be run.
 struct ListedDefinition {
     name: String,
-    /// Its format, `agent` or `piece`.
+    /// Its format, `agent` or `workflow`.
     form: &'static str,
     description: String,
     origin: &'static str,
@@ -72,7 +72,7 @@ fn collect_definitions(place: &ProjectPlace) -> Vec<ListedDefinition> {
             form: if matches!(starter.form, crate::init::StarterFormat::Agent(_)) {
                 "agent"
             } else {
-                "piece"
+                "workflow"
             },
             description: starter.about.to_owned(),
             origin: "built-in",
@@ -133,7 +133,7 @@ pub(super) fn list_definitions(place: &ProjectPlace, args: &ListArgs) -> Result<
 fn list_entry_of_definition(place: &ProjectPlace, named: NamedDefinition) -> ListedDefinition {
     let hides = hidden_definition(&named, &names_in_home(place.home.root()));
     let NamedDefinition { name, path, origin } = named;
-    let form = if path.is_dir() { "agent" } else { "piece" };
+    let form = if path.is_dir() { "agent" } else { "workflow" };
     let read =
         find_definition(&path.to_string_lossy(), &place.here, place.home.root()).ok().and_then(|location| {
             let files = open_disk_files(&location).ok()?;

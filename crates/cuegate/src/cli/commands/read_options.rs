@@ -26,7 +26,7 @@ pub(super) fn read_load_options(
         };
     }
     Ok(RecordedLoadOptions {
-        separate: phases.or(config.piece.phases) == Some(PhasesChoice::Separate),
+        separate: phases.or(config.takt.phases) == Some(PhasesChoice::Separate),
         interactive: false,
         gate_retries: config.run.quality_gate_retries,
         width: config.run.width,
@@ -40,5 +40,5 @@ pub(super) fn of_piece(location: &Location) -> bool {
 
 /// The failure for `--phases` with a definition that is not a piece.
 pub(super) fn no_piece(path: &str) -> Failure {
-    Failure::usage(format!("`--phases` is about pieces, and `{path}` is none"), "leave it out")
+    Failure::usage(format!("`--phases` is for TAKT workflows, and `{path}` is none"), "leave it out")
 }

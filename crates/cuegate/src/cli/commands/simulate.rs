@@ -110,13 +110,13 @@ fn build_load_options(
         return match args.phases {
             None => Ok(RecordedLoadOptions::default()),
             Some(_) => Err(Failure::usage(
-                format!("`--phases` is about pieces, and `{}` is none", args.path),
+                format!("`--phases` is for TAKT workflows, and `{}` is none", args.path),
                 "leave it out",
             )),
         };
     }
     Ok(RecordedLoadOptions {
-        separate: args.phases.or(config.piece.phases) == Some(PhasesChoice::Separate),
+        separate: args.phases.or(config.takt.phases) == Some(PhasesChoice::Separate),
         interactive: true,
         gate_retries: config.run.quality_gate_retries,
         width: config.run.width,

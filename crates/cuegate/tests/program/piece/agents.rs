@@ -70,13 +70,13 @@ fn model(strict: bool) -> Scenario {
     let done = whole(json!({"outcome": "Done", "response": "Painted."}), &work);
     let review = |outcome: &str| whole(json!({"outcome": outcome, "response": "Looked."}), &work);
     Scenario::new()
-        .reply(Reply::to("- Movement: plan").json(plan))
+        .reply(Reply::to("- Step: plan").json(plan))
         .reply(Reply::to("1. the task is impossible").json(judge("none")))
         .reply(Reply::to("1. 計画ができた").json(judge("計画ができた")))
-        .reply(Reply::to("- Movement: work").json(whole(json!({"blocked": "Which colour?"}), &work)))
-        .reply(Reply::to("- Movement: work").write("door.txt", "green\n").json(done))
-        .reply(Reply::to("- Movement: style").json(review("approved")))
-        .reply(Reply::to("- Movement: tests").json(review("approved")))
+        .reply(Reply::to("- Step: work").json(whole(json!({"blocked": "Which colour?"}), &work)))
+        .reply(Reply::to("- Step: work").write("door.txt", "green\n").json(done))
+        .reply(Reply::to("- Step: style").json(review("approved")))
+        .reply(Reply::to("- Step: tests").json(review("approved")))
 }
 
 /// Runs the piece: blocked, answered, completed.

@@ -101,9 +101,9 @@ fn a_piece_has_a_name_a_description_and_an_initial_movement() {
     let steps: Vec<Value> = visits(&status).iter().map(|row| row["step"].clone()).collect();
     assert_eq!(steps, ["paint", "look"], "`initial_movement`, not the first one");
     let prompts = project.prompts();
-    assert!(prompts[0].contains("- Piece: painters: Paints things\n- Movement: paint (2 of 2)\n"));
-    assert!(prompts[0].contains("- You are: Master\n- Iteration 1 of at most 7; visit 1 of this movement\n"));
-    assert!(prompts[1].contains("- Movement: look (1 of 2): Looks at it\n- Iteration 2 of at most 7;"));
+    assert!(prompts[0].contains("- Workflow: painters: Paints things\n- Step: paint (2 of 2)\n"));
+    assert!(prompts[0].contains("- You are: Master\n- Iteration 1 of at most 7; visit 1 of this step\n"));
+    assert!(prompts[1].contains("- Step: look (1 of 2): Looks at it\n- Iteration 2 of at most 7;"));
     assert_eq!(found(&project).0, 0);
 }
 
@@ -386,7 +386,7 @@ fn an_ignored_movement_provider_is_reported() {
         ".takt/pieces/rows.yaml",
         &TEXTS.replace("    persona_name: Master\n", "    provider: codex\n"),
     );
-    let warned = "the movement `paint` names the provider `codex`; a run asks one provider for everything";
+    let warned = "the step `paint` names the provider `codex`; a run asks one provider for everything";
     assert_eq!(found(&project), (0, vec![format!("warning: {warned}")]));
     project.script("script.json", &json!([painted(), said("look", "Good")]));
     let ran = project.run(&["run", "rows", "Paint the door", "--script", "script.json"]);

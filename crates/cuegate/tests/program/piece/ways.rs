@@ -75,7 +75,7 @@ fn check_show_graph_and_price_respect_phases() {
     assert_eq!(one, both(&fused));
     assert_ne!(one.0, apart.0);
     // Without the flag the configuration applies.
-    project.write("cuegate.toml", "[piece]\nphases = \"separate\"\n");
+    project.write("cuegate.toml", "[takt]\nphases = \"separate\"\n");
     assert_eq!((price(&[]), both(&[])), (price(&separate), apart));
     assert_eq!((both(&fused), project.run(&["check", "ways"]).code), (one, 0));
     assert_eq!(project.run(&["check", "ways", "--phases", "fused", "--strict"]).code, 0);
@@ -86,10 +86,14 @@ fn check_show_graph_and_price_respect_phases() {
     project.write(".agent/agent.json", "{}");
     for command in ["check", "show", "graph", "price"] {
         let ran = project.run(&[command, ".agent", "--phases", "fused"]);
-        assert!(ran.stderr.contains("`--phases` is about pieces, and `.agent` is none"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("`--phases` is for TAKT workflows, and `.agent` is none"),
+            "{}",
+            ran.stderr
+        );
     }
     let ran = project.run(&["check", ".agent", "ways", "--phases", "fused"]);
-    assert!(!ran.stderr.contains("`--phases` is about pieces"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("`--phases` is for TAKT workflows"), "{}", ran.stderr);
 }
 
 /// The interactive variant has more judged conditions; the bound covers both variants.

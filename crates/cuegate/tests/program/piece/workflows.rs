@@ -280,7 +280,7 @@ fn runs_with_claude(name: &str, builtins: &Path, phases: &str) {
         }
         // The name ends the line, or its position or description follows.
         for end in [" (", "\n", ": "] {
-            let reply = Reply::to(&format!("- Movement: {movement}{end}")).for_ever();
+            let reply = Reply::to(&format!("- Step: {movement}{end}")).for_ever();
             scenario =
                 scenario.reply(if fused { reply.json(output.clone()) } else { reply.text("It is done.") });
         }

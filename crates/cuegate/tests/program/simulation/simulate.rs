@@ -78,7 +78,7 @@ fn prints_coverage_and_uncovered_items() {
 
 #[test]
 fn the_obedient_agent_covers_every_starter() {
-    for starter in ["minimal", "minimal-piece", "develop", "test-first", "review-only", "research"] {
+    for starter in ["minimal", "minimal-takt", "develop", "test-first", "review-only", "research"] {
         let project = Project::empty();
         project.write("Makefile", "test:\n\ttrue\n");
         project.write("tests/test_a.sh", "true\n");
@@ -134,7 +134,7 @@ fn exit_codes_follow_coverage_and_errors() {
     for (wrong, said) in [
         (&["fixer", "--agent", "nobody"][..], "use one of obedient, malformed, prose"),
         (&["fixer", "--min-coverage", "101"], "not a percentage from 0 to 100"),
-        (&["fixer", "--phases", "separate"], "`--phases` is about pieces"),
+        (&["fixer", "--phases", "separate"], "`--phases` is for TAKT workflows"),
         (&["fixer", "--runs", "0"], "0 is not in"),
         (&["nothing"], "nothing"),
     ] {

@@ -204,8 +204,7 @@ pub(in crate::takt) fn expand_workflow(
     let key = ["initial_step", "initial_movement"].into_iter().find(|key| piece.get(key).is_some());
     // The document of pieces requires the key; TAKT and its later documents do not.
     if let (None, Some(first), true) = (key, node.entry(), piece.get("movements").is_some()) {
-        let message =
-            format!("`initial_movement` is missing; a run starts with the first movement, `{first}`");
+        let message = format!("`initial_movement` is missing; a run starts with the first step, `{first}`");
         let finding = Diagnostic::warning(lints::MISSING_KEY, piece.span, message);
         desk.found.push(finding.hint(format!("write `initial_movement: {first}`")));
     }

@@ -22,8 +22,8 @@ fn all_real_pieces_load_without_errors() {
     }
     insta::assert_snapshot!(text, @r#"
     # default
-    arbitrate.md:9:22 warning[unwritten-report]: no movement writes the report `ai-review.md`
-    architect.md:1:23 warning[unwritten-report]: no movement writes the report `plan.md`
+    arbitrate.md:9:22 warning[unwritten-report]: no step writes the report `ai-review.md`
+    architect.md:1:23 warning[unwritten-report]: no step writes the report `plan.md`
     default.yaml:306:3 warning[unused-definition]: nothing refers to `validation` of `report_formats`
     default.yaml:307:3 warning[unused-definition]: nothing refers to `summary` of `report_formats`
     # magi

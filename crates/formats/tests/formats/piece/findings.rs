@@ -28,28 +28,28 @@ fn keys_of_the_piece() {
         ("a key twice", &[("max_iterations: 12", "max_iterations: 12\nname: again")]),
     ]), @"
     # no name
-    sound.yaml:1:1 error[missing-key]: `name` is missing in the piece
+    sound.yaml:1:1 error[missing-key]: `name` is missing in the workflow
     # no limit
-    sound.yaml:1:1 error[missing-key]: `max_iterations` is missing in the piece
+    sound.yaml:1:1 error[missing-key]: `max_iterations` is missing in the workflow
     # no limit that is one
     sound.yaml:3:17 error[invalid-value]: `max_iterations` must be a whole number of at least 1, not 0
     # without end
     sound.yaml:3:12 error[unsupported-yet]: `max_steps: infinite` belongs to a later version of the format, and is not supported
     # no entry
-    sound.yaml:1:1 warning[missing-key]: `initial_movement` is missing; a run starts with the first movement, `plan`
+    sound.yaml:1:1 warning[missing-key]: `initial_movement` is missing; a run starts with the first step, `plan`
     # an entry that is none
-    sound.yaml:16:19 error[unknown-target]: `initial_movement` leads to `plam`, which is no movement
+    sound.yaml:16:19 error[unknown-target]: `initial_movement` leads to the undefined step `plam`
     # an entry that is an end
-    sound.yaml:16:19 error[unknown-target]: `COMPLETE` is an end, and no movement to begin with
+    sound.yaml:16:19 error[unknown-target]: `COMPLETE` is an end; a run cannot begin there
     # an entry that is a member
-    sound.yaml:16:19 error[unknown-target]: `initial_movement` leads to `qa-review`, which is a member of a parallel movement
+    sound.yaml:16:19 error[unknown-target]: `initial_movement` leads to `qa-review`, which is a member of a parallel step
     # no movements
-    sound.yaml:1:1 error[missing-key]: `movements` is missing in the piece
-    sound.yaml:17:1 error[unknown-key]: unknown key `movement` in the piece
+    sound.yaml:1:1 error[missing-key]: `movements` is missing in the workflow
+    sound.yaml:17:1 error[unknown-key]: unknown key `movement` in the workflow
     # an unknown key
-    sound.yaml:4:1 error[unknown-key]: unknown key `max_iteration` in the piece
+    sound.yaml:4:1 error[unknown-key]: unknown key `max_iteration` in the workflow
     # a key of nobody
-    sound.yaml:4:1 warning[unused-key]: `answer_agent` has no effect in the piece
+    sound.yaml:4:1 warning[unused-key]: `answer_agent` has no effect in the workflow
     # both spellings
     sound.yaml:4:1 error[conflicting-keys]: `max_steps` and `max_iterations` mean the same
     # a later key
@@ -83,11 +83,11 @@ fn maps_and_references() {
     # a missing file
     sound.yaml:5:11 error[unreadable-file]: there is no file `.takt/policies/codng.md`
     # a path out of the project
-    sound.yaml:5:11 error[escapes-root]: `../../../etc/passwd` leads out of the folder above the piece's
+    sound.yaml:5:11 error[escapes-root]: `../../../etc/passwd` leads out of the folder above the workflow's
     # an absolute path
-    sound.yaml:5:11 error[escapes-root]: `/etc/passwd` leads out of the folder above the piece's
+    sound.yaml:5:11 error[escapes-root]: `/etc/passwd` leads out of the folder above the workflow's
     # a path at home
-    sound.yaml:5:11 error[escapes-root]: `~/coding.md` leads out of the folder above the piece's
+    sound.yaml:5:11 error[escapes-root]: `~/coding.md` leads out of the folder above the workflow's
     # an empty file
     domain.md:1:1 error[missing-prompt]: `.takt/knowledge/domain.md` is empty
     # an empty entry
@@ -114,7 +114,7 @@ fn maps_and_references() {
     # an unused entry
     sound.yaml:15:3 warning[unused-definition]: nothing refers to `domain` of `knowledge`
     # an unknown section
-    sound.yaml:14:1 error[unknown-key]: unknown key `knowlege` in the piece
+    sound.yaml:14:1 error[unknown-key]: unknown key `knowlege` in the workflow
     ");
 }
 
@@ -145,17 +145,17 @@ fn movements() {
         ("gates that are none", &[("      - All tests pass\n", "      - 7\n      - \" \"\n      - { comand: x }\n")]),
     ]), @"
     # no name
-    sound.yaml:18:5 error[missing-key]: `name` is missing in a movement
+    sound.yaml:18:5 error[missing-key]: `name` is missing in a step
     # a name twice
-    sound.yaml:44:11 error[step-name]: there is another movement `plan`
+    sound.yaml:44:11 error[step-name]: there is another step `plan`
     # a member's name twice
-    sound.yaml:75:15 error[step-name]: there is another movement `arch-review`
+    sound.yaml:75:15 error[step-name]: there is another step `arch-review`
     # a reserved name
-    sound.yaml:75:15 error[step-name]: `COMPLETE` is an end, and cannot be the name of a movement
+    sound.yaml:75:15 error[step-name]: `COMPLETE` is an end, and cannot be the name of a step
     # a name with an at sign
-    sound.yaml:75:15 error[step-name]: `plan@ai` cannot be the name of a movement
+    sound.yaml:75:15 error[step-name]: `plan@ai` cannot be the name of a step
     # an unknown key
-    sound.yaml:49:5 error[unknown-key]: unknown key `permision_mode` in the movement `implement`
+    sound.yaml:49:5 error[unknown-key]: unknown key `permision_mode` in the step `implement`
     # a later key
     nothing
     # no edit
@@ -181,11 +181,11 @@ fn movements() {
     # no instruction
     sound.yaml:75:15 warning[missing-key]: `qa-review` has no `instruction`; its agent gets the task alone
     # a provider
-    sound.yaml:24:15 warning[unsupported-yet]: the movement `plan` names the provider `codex`; a run asks one provider for everything
+    sound.yaml:24:15 warning[unsupported-yet]: the step `plan` names the provider `codex`; a run asks one provider for everything
     # a parallel movement that asks
-    sound.yaml:67:5 warning[unused-key]: `persona`, `edit` have no effect in the movement `reviewers`
+    sound.yaml:67:5 warning[unused-key]: `persona`, `edit` have no effect in the step `reviewers`
     # a parallel member
-    sound.yaml:76:9 error[invalid-value]: a member of a parallel movement cannot be parallel itself
+    sound.yaml:76:9 error[invalid-value]: a member of a parallel step cannot be parallel itself
     # gates that are none
     sound.yaml:54:9 error[wrong-type]: `quality_gates` must be a list of texts and of `{ command, timeout_ms }`, not a number
     sound.yaml:55:9 error[invalid-value]: a quality gate is empty
@@ -265,7 +265,7 @@ fn rules() {
         ("what never holds", &[("          - condition: approved\n          - condition: needs_fix\n    rules:", "          - condition: passed\n          - condition: needs_fix\n    rules:")]),
     ]), @r#"
     # no rules
-    sound.yaml:44:5 error[missing-key]: `rules` is missing in the movement `implement`
+    sound.yaml:44:5 error[missing-key]: `rules` is missing in the step `implement`
     # empty rules
     sound.yaml:44:5 error[invalid-value]: `rules` has no rule
     # only for persons
@@ -281,11 +281,11 @@ fn rules() {
     # no next
     sound.yaml:62:9 error[missing-key]: `next` is missing in a rule
     # a next that is none
-    sound.yaml:63:15 error[unknown-target]: `implement` on `Done` leads to `reviewer`, which is no movement
+    sound.yaml:63:15 error[unknown-target]: `implement` on `Done` leads to the undefined step `reviewer`
     # an end in small letters
-    sound.yaml:84:15 error[unknown-target]: `reviewers` on `all("approved")` leads to `complete`, which is no movement
+    sound.yaml:84:15 error[unknown-target]: `reviewers` on `all("approved")` leads to the undefined step `complete`
     # a next that is a member
-    sound.yaml:63:15 error[unknown-target]: `implement` on `Done` leads to `qa-review`, which is a member of a parallel movement
+    sound.yaml:63:15 error[unknown-target]: `implement` on `Done` leads to `qa-review`, which is a member of a parallel step
     # a next of a member
     sound.yaml:81:19 warning[unused-key]: `next` has no effect in a rule of a member
     sound.yaml:82:34 warning[unused-key]: `requires_user_input` has no effect in a rule of a member
@@ -370,8 +370,8 @@ fn reports_placeholders_and_monitors() {
     # nothing
     sound.yaml:59:11 error[invalid-value]: this report has no name
     # a report of nobody
-    implement.md:1:8 warning[unwritten-report]: no movement writes the report `plan.md`
-    implement.md:1:29 warning[unwritten-report]: no movement writes the report `zzz`
+    implement.md:1:8 warning[unwritten-report]: no step writes the report `plan.md`
+    implement.md:1:29 warning[unwritten-report]: no step writes the report `zzz`
     # almost a placeholder
     sound.yaml:26:12 warning[unknown-placeholder]: `{tasks}` stays text
     sound.yaml:26:21 warning[unknown-placeholder]: `{Task}` stays text
@@ -381,16 +381,16 @@ fn reports_placeholders_and_monitors() {
     # a monitor's placeholder
     sound.yaml:26:20 warning[unused-key]: `{cycle_count}` stays text here
     # a monitor of nothing
-    sound.yaml:90:12 error[monitor-never-acts]: a cycle goes through at least two movements
+    sound.yaml:90:12 error[monitor-never-acts]: a cycle goes through at least two steps
     # a monitor of what is not there
-    sound.yaml:90:24 error[unknown-target]: the cycle of `monitor:implement+reviewer` leads to `reviewer`, which is no movement
+    sound.yaml:90:24 error[unknown-target]: the cycle of `monitor:implement+reviewer` leads to the undefined step `reviewer`
     # a monitor of an end
     sound.yaml:90:24 error[monitor-never-acts]: `COMPLETE` is an end, which no cycle can contain
     # a monitor without a judge
     sound.yaml:90:5 error[missing-key]: `judge` is missing in a loop monitor
     sound.yaml:92:5 error[unknown-key]: unknown key `juge` in a loop monitor
     # a judge's next
-    sound.yaml:98:17 error[unknown-target]: `monitor:implement+reviewers` on `Healthy` leads to `implment`, which is no movement
+    sound.yaml:98:17 error[unknown-target]: `monitor:implement+reviewers` on `Healthy` leads to the undefined step `implment`
     # a judge without a next
     sound.yaml:97:11 error[missing-key]: `next` is missing in a rule
     # a threshold of nothing
@@ -457,7 +457,7 @@ fn files() {
     # two documents
     sound.yaml:101:1 error[invalid-yaml]: there is another document after `---`
     # no mapping
-    sound.yaml:1:1 error[wrong-type]: the piece must be an object, not a list
+    sound.yaml:1:1 error[wrong-type]: the workflow must be an object, not a list
     # nothing
     sound.yaml:1:1 error[invalid-yaml]: the file is empty
     # deep

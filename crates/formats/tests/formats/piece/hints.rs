@@ -55,7 +55,7 @@ fn hints_do_not_offer_ends_that_would_be_errors() {
         ("initial_movement: plan", "initial_movement: ABROT"),
     ] {
         let found = hints(from, to);
-        assert!(found[0].ends_with("which is no movement: name a movement"), "{found:#?}");
+        assert!(found[0].ends_with(": name a step"), "{found:#?}");
     }
     let found = hints("        next: reviewers", "        next: ABROT");
     assert!(found[0].ends_with(": did you mean `ABORT`?"), "{found:#?}");

@@ -186,7 +186,7 @@ fn of_draft(draft: &Draft) -> BTreeSet<String> {
         draft_movement(draft, step, "", &mut lines);
         if let Act::Ask(ask) = &step.act {
             let place = written(&ask.prompt.pieces);
-            let piece = place.lines().find_map(|line| line.strip_prefix("- Piece: ")).unwrap();
+            let piece = place.lines().find_map(|line| line.strip_prefix("- Workflow: ")).unwrap();
             lines.insert(format!("description {}", piece.split_once(": ").unwrap().1));
         }
     }
@@ -357,7 +357,7 @@ fn part<'p>(prompt: &'p str, heading: &str) -> &'p str {
         "# Knowledge\n\n",
         "# Instruction\n\n",
         "# Task\n\n",
-        "# Answer of the movement before\n\n",
+        "# Answer of the step before\n\n",
         "# What people answered so far\n\n",
         "# Reports\n\n",
         "# Policy, once more\n\n",

@@ -34,9 +34,9 @@ fn a_fused_prompt() {
 
     # Where you are
 
-    - Piece: sound: A piece with everything
-    - Movement: implement (2 of 3)
-    - Iteration <Iteration> of at most <MaxIterations>; visit <Visit> of this movement
+    - Workflow: sound: A piece with everything
+    - Step: implement (2 of 3)
+    - Iteration <Iteration> of at most <MaxIterations>; visit <Visit> of this step
     - You may change files.
     - The reports of this run are kept, for reading, in: <ReportDir>
 
@@ -52,7 +52,7 @@ fn a_fused_prompt() {
 
     <task>
 
-    <end><filled># Answer of the movement before
+    <end><filled># Answer of the step before
 
     <PreviousResponse>
 
@@ -104,10 +104,10 @@ fn asked_apart() {
     insta::assert_snapshot!(format!("{}\n=====\n{report}\n=====\n{judge}", prompt(&asks.prompt)), @"
     # Where you are
 
-    - Piece: sound: A piece with everything
-    - Movement: plan (1 of 3): Think first
+    - Workflow: sound: A piece with everything
+    - Step: plan (1 of 3): Think first
     - You are: Planner
-    - Iteration <Iteration> of at most <MaxIterations>; visit <Visit> of this movement
+    - Iteration <Iteration> of at most <MaxIterations>; visit <Visit> of this step
     - You only read: every file of the project stays as it is, and what you find stands in your answer.
     - The reports of this run are kept, for reading, in: <ReportDir>
 
@@ -115,7 +115,7 @@ fn asked_apart() {
 
     Plan <task>. Round <Visit>.
 
-    <filled># Answer of the movement before
+    <filled># Answer of the step before
 
     <PreviousResponse>
 
@@ -186,7 +186,7 @@ fn judges_and_monitors() {
     =====
     # Where you are
 
-    - Piece: sound: A piece with everything
+    - Workflow: sound: A piece with everything
     - You judge a loop: implement → reviewers
     - You only read: every file of the project stays as it is, and what you find stands in your answer.
     - The reports of this run are kept, for reading, in: <ReportDir>
@@ -199,7 +199,7 @@ fn judges_and_monitors() {
 
     <task>
 
-    <end><filled># Answer of the movement before
+    <end><filled># Answer of the step before
 
     <PreviousResponse>
 
@@ -280,14 +280,11 @@ fn parts_in_the_instruction_are_not_repeated() {
         text.contains("<task> <PreviousResponse> <UserInputs> <Iteration> <MaxIterations> <ReportDir>"),
         "{text}"
     );
-    for heading in ["# Task", "# Answer of the movement before", "# What people answered"] {
+    for heading in ["# Task", "# Answer of the step before", "# What people answered"] {
         assert!(!text.contains(heading), "{heading}");
     }
     let text = work(&[(template, "      Plan it.\n")], "plan");
-    in_order(
-        &text,
-        &["Plan it.", "<filled># Task", "# Answer of the movement before", "# What people answered"],
-    );
+    in_order(&text, &["Plan it.", "<filled># Task", "# Answer of the step before", "# What people answered"]);
 }
 
 #[test]
@@ -329,8 +326,8 @@ fn every_position_key_is_in_the_prompt() {
     in_order(
         &text,
         &[
-            "- Piece: sound: A piece with everything\n",
-            "- Movement: plan (1 of 3): Think first\n",
+            "- Workflow: sound: A piece with everything\n",
+            "- Step: plan (1 of 3): Think first\n",
             "- You are: Planner\n",
             "- Iteration <Iteration> of at most <MaxIterations>; visit <Visit>",
             "- You only read",

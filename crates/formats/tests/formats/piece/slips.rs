@@ -15,7 +15,7 @@ fn a_contradiction_is_one_finding() {
     # the answer before, untold
     sound.yaml:27:20 warning[unused-key]: `{previous_response}` is always empty here: `pass_previous_response` is `false`
     # called like an end
-    sound.yaml:44:11 error[step-name]: `COMPLETE` is an end, and cannot be the name of a movement
+    sound.yaml:44:11 error[step-name]: `COMPLETE` is an end, and cannot be the name of a step
     ");
 }
 

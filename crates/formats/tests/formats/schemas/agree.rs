@@ -151,7 +151,7 @@ fn formats() -> Vec<Format> {
         }
     }
     list.push(Format {
-        schema: "piece",
+        schema: "takt",
         files: keys::with_piece(&keys::piece()),
         path: piece_support::FILE.to_owned(),
         load: |files| piece_support::load(files, |_| {}),

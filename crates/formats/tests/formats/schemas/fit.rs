@@ -59,7 +59,7 @@ fn real_registries_and_agents_fit() {
 fn real_pieces_fit() {
     let Some(folder) = disk::shared("corpora/takt") else { return };
     let pieces = ["default", "magi", "minimal", "review-only"].map(|name| format!("en/pieces/{name}.yaml"));
-    let list: Vec<(&str, &str)> = pieces.iter().map(|path| ("piece", &**path)).collect();
+    let list: Vec<(&str, &str)> = pieces.iter().map(|path| ("takt", &**path)).collect();
     all_fit(&disk::files_below(&folder), &list);
 }
 
@@ -86,7 +86,7 @@ fn sound_definitions_fit() {
             ("agent", &format!("{}/agent.json", check_flow::DIR)),
         ],
     );
-    all_fit(&piece_support::sound(), &[("piece", piece_support::FILE)]);
+    all_fit(&piece_support::sound(), &[("takt", piece_support::FILE)]);
 }
 
 /// Every definition below a folder of this project.
@@ -101,7 +101,7 @@ fn of_the_project(folder: &Path) -> usize {
     let name = |path: &str| match path.rsplit('/').next().unwrap() {
         "agent.json" => Some("agent"),
         "steps_registry.json" => Some("registry-closing"),
-        _ => path.ends_with(".yaml").then_some("piece"),
+        _ => path.ends_with(".yaml").then_some("takt"),
     };
     let list: Vec<(&str, &str)> = files.keys().filter_map(|path| Some((name(path)?, &**path))).collect();
     all_fit(&files, &list);
@@ -115,7 +115,7 @@ fn our_examples_fit() {
 
 #[test]
 fn our_starters_fit() {
-    assert!(of_the_project(&root().join("crates/cuegate/src/init/pieces/pieces")) >= 5);
+    assert!(of_the_project(&root().join("crates/cuegate/src/init/takt/workflows")) >= 5);
 }
 
 #[test]

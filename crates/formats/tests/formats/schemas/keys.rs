@@ -122,7 +122,7 @@ pub fn with_piece(piece: &Value) -> Project {
 
 #[test]
 fn every_object_of_pieces_is_looked_at() {
-    let schema = value_of("piece");
+    let schema = value_of("takt");
     let looked_at: Vec<&Value> = PIECE.iter().map(|(_, part)| schema.pointer(part).unwrap()).collect();
     let mut closed = BTreeMap::new();
     walk(&schema, &schema, "", &mut Vec::new(), &mut |at, part| {
@@ -138,7 +138,7 @@ fn every_object_of_pieces_is_looked_at() {
 
 #[test]
 fn a_piece_has_the_keys_that_its_loader_reads() {
-    let schema = value_of("piece");
+    let schema = value_of("takt");
     let mut words = BTreeSet::new();
     collect(&root().join("crates/formats/src/takt"), &mut words);
     let mut problems = Vec::new();

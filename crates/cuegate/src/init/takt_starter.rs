@@ -1,4 +1,4 @@
-//! The starters that are pieces: each has a file of movements, and texts that several pieces share.
+//! The starters that are pieces: each has a file of steps, and texts that several pieces share.
 //!
 //! The folder `pieces` contains the files, with marks. A mark in a piece is an item of `quality_gates`: a text about
 //! the tests for agents, or a command that verifies them.
@@ -23,36 +23,36 @@ pub(crate) struct PieceStarter {
 impl PieceStarter {
     /// Implement, review, fix.
     pub(super) const MINIMAL: PieceStarter = PieceStarter {
-        text: include_str!("pieces/pieces/minimal-piece.yaml"),
-        rehearsal: Some(include_str!("pieces/rehearsals/minimal-piece.yaml")),
+        text: include_str!("takt/workflows/minimal-takt.yaml"),
+        rehearsal: Some(include_str!("takt/rehearsals/minimal-takt.yaml")),
         calls: None,
     };
     /// Plan, implement, review, fix, supervise.
     pub(super) const DEVELOP: PieceStarter = PieceStarter {
-        text: include_str!("pieces/pieces/develop.yaml"),
-        rehearsal: Some(include_str!("pieces/rehearsals/develop.yaml")),
+        text: include_str!("takt/workflows/develop.yaml"),
+        rehearsal: Some(include_str!("takt/rehearsals/develop.yaml")),
         calls: None,
     };
     /// Questions to a person about the task, then `develop`.
     pub(super) const PLAN: PieceStarter = PieceStarter {
-        text: include_str!("pieces/pieces/plan.yaml"),
-        rehearsal: Some(include_str!("pieces/rehearsals/plan.yaml")),
+        text: include_str!("takt/workflows/plan.yaml"),
+        rehearsal: Some(include_str!("takt/rehearsals/plan.yaml")),
         calls: Some(("develop", &PieceStarter::DEVELOP)),
     };
     /// Tests, then code. It has no rehearsal: its first tests must fail, and no script can write tests for every
     /// language.
     pub(super) const TEST_FIRST: PieceStarter =
-        PieceStarter { text: include_str!("pieces/pieces/test-first.yaml"), rehearsal: None, calls: None };
+        PieceStarter { text: include_str!("takt/workflows/test-first.yaml"), rehearsal: None, calls: None };
     /// Reviews.
     pub(super) const REVIEW_ONLY: PieceStarter = PieceStarter {
-        text: include_str!("pieces/pieces/review-only.yaml"),
-        rehearsal: Some(include_str!("pieces/rehearsals/review-only.yaml")),
+        text: include_str!("takt/workflows/review-only.yaml"),
+        rehearsal: Some(include_str!("takt/rehearsals/review-only.yaml")),
         calls: None,
     };
     /// Questions.
     pub(super) const RESEARCH: PieceStarter = PieceStarter {
-        text: include_str!("pieces/pieces/research.yaml"),
-        rehearsal: Some(include_str!("pieces/rehearsals/research.yaml")),
+        text: include_str!("takt/workflows/research.yaml"),
+        rehearsal: Some(include_str!("takt/rehearsals/research.yaml")),
         calls: None,
     };
 
@@ -63,7 +63,7 @@ impl PieceStarter {
 
     /// The piece file.
     pub(crate) fn own(&self, wanted: &StarterValues) -> Vec<DefinitionFile> {
-        vec![DefinitionFile::new(format!("pieces/{}.yaml", wanted.name()), self.filled(wanted))]
+        vec![DefinitionFile::new(format!("workflows/{}.yaml", wanted.name()), self.filled(wanted))]
     }
 
     /// The files that may exist already: the texts that it references, which pieces share, its rehearsal, and the piece
@@ -207,11 +207,11 @@ fn quote_yaml_scalar(text: &str) -> String {
 
 macro_rules! parts {
     ($($path:literal),* $(,)?) => {
-        [$(($path, include_str!(concat!("pieces/", $path)))),*]
+        [$(($path, include_str!(concat!("takt/", $path)))),*]
     };
 }
 
-/// All texts that pieces reference, by path relative to the parent of the `pieces` folder.
+/// All texts that workflows reference, by path relative to `.takt`.
 const PARTS: [(&str, &str); 51] = parts![
     "instructions/agree.md",
     "instructions/fix.md",
@@ -322,7 +322,7 @@ mod tests {
         for (name, piece) in pieces() {
             let proved = |test| filled(piece, test).matches("command: ").count();
             assert_eq!(proved(None), 0, "{name}");
-            let expected = if matches!(name, "minimal-piece" | "develop" | "test-first") { 2 } else { 0 };
+            let expected = if matches!(name, "minimal-takt" | "develop" | "test-first") { 2 } else { 0 };
             assert_eq!(proved(Some("make test")), expected, "{name}");
         }
     }
