@@ -6,10 +6,10 @@
 //! This crate never changes a run, does IO, prints, or reads a clock.
 //!
 //! ```
-//! use cuegate_view::{Liveness, Stamped, run_view};
+//! use cuegate_view::{Liveness, StampedRecord, run_view};
 //!
 //! let body = br#"{"v":1,"events":[{"event":"suspended","waiting":{"kind":"quota","detail":"limit"}}]}"#;
-//! let record = Stamped::decode(0, 1_795_262_401_000, body).unwrap();
+//! let record = StampedRecord::decode(0, 1_795_262_401_000, body).unwrap();
 //! let view = run_view("r1", &[record], Liveness::None);
 //! assert_eq!((view.state.as_str(), view.exit_code()), ("suspended", Some(3)));
 //! ```
