@@ -45,7 +45,7 @@ const NAMES: [&str; 8] = [
     "extensions.worktreeconfig",
 ];
 /// Words in the name of a setting that holds a secret.
-const SECRETS: [&str; 11] = [
+const SECRETS: [&str; 10] = [
     "apikey",
     "auth",
     "cookie",
@@ -54,22 +54,22 @@ const SECRETS: [&str; 11] = [
     "passw",
     "privatekey",
     "secret",
-    "smtppass",
     "sslkey",
     "token",
 ];
-/// Words in a value that holds a secret: a command line of an alias or a hook may contain any.
+/// Words in a command line that holds a secret.
 const SECRET_VALUES: [&str; 8] =
     ["apikey", "api-key", "api_key", "authorization", "bearer ", "passw", "secret", "token"];
 
-/// Sections whose values are names, which may contain such words, and addresses, which are cleaned.
-const NAMES_AND_ADDRESSES: [&str; 8] =
-    ["author.", "branch.", "committer.", "lfs.", "remote.", "submodule.", "url.", "user."];
+/// Sections whose values are names and paths, which may contain such words, and addresses, which are cleaned. Without
+/// `core.worktree` a submodule named `tokenizer` would not work.
+const NO_COMMANDS: [&str; 9] =
+    ["author.", "branch.", "committer.", "core.", "lfs.", "remote.", "submodule.", "url.", "user."];
 
 /// Whether a setting holds a secret, or has no use in the git folder of agents.
 fn is_hidden(name: &str, value: &str) -> bool {
     let key = name.rsplit_once('.').map_or(name, |(_, key)| key);
-    let is_command = !NAMES_AND_ADDRESSES.iter().any(|section| name.starts_with(section));
+    let is_command = !NO_COMMANDS.iter().any(|section| name.starts_with(section));
     let value = value.to_ascii_lowercase();
     SECTIONS.iter().any(|section| name.starts_with(section))
         || NAMES.contains(&name)
@@ -164,6 +164,7 @@ mod tests {
             ("branch.token-refresh.merge", "refs/heads/token-refresh"),
             ("author.email", "secretary@example.com"),
             ("core.hookspath", ".husky"),
+            ("core.worktree", "../../../vendor/tokenizer"),
             ("lfs.url", "https://example.com/tokens"),
             ("remote.origin.url", "https://example.com/me/tokenizer.git"),
         ] {
