@@ -1,4 +1,4 @@
-//! The starters that are pieces: each has a file of steps, and texts that several pieces share.
+//! The starters that are TAKT workflows: each has a file of steps, and texts that several of them share.
 //!
 //! The folder `pieces` contains the files, with marks. A mark in a piece is an item of `quality_gates`: a text about
 //! the tests for agents, or a command that verifies them.

@@ -159,7 +159,7 @@ impl WorkflowLowering<'_, '_, '_> {
             StepAction::Parallel(members) => members.iter().any(|member| member.name.text == next.text),
             StepAction::Asks(_) => false,
         });
-        let unknown = |what: &str| {
+        let unknown = |what: String| {
             let message = format!("{from} leads to {what}");
             Diagnostic::error(lints::UNKNOWN_TARGET, next.span, message)
         };
@@ -168,12 +168,11 @@ impl WorkflowLowering<'_, '_, '_> {
             return None;
         }
         self.found.push(match parent {
-            Some(parent) => unknown(&format!("`{}`, which is a member of a parallel step", next.text))
+            Some(parent) => unknown(format!("`{}`, which is a member of a parallel step", next.text))
                 .hint(format!("lead to `{}`, which has it", parent.name.text)),
             None => {
-                or_hint(unknown(&format!("the undefined step `{}`", next.text)), next.text, names(), || {
-                    hint.to_owned()
-                })
+                let finding = unknown(format!("the undefined step `{}`", next.text));
+                or_hint(finding, next.text, names(), || hint.to_owned())
             }
         });
         None

@@ -57,10 +57,10 @@ pub(super) fn check_definitions(
 ) -> Result<Vec<DefinitionCheck>, Failure> {
     let mut checked = Vec::new();
     let names = set_values::parse_set_names(&args.set)?;
-    // `--phases` requires at least one piece. A path that cannot be located might be one.
-    let no_piece = |path: &String| place.locate(path).is_ok_and(|at| !read_options::of_piece(&at));
-    if args.phases.is_some() && args.paths.iter().all(no_piece) {
-        return Err(read_options::no_piece(&args.paths.join("`, `")));
+    // `--phases` requires at least one TAKT workflow. A path that cannot be located might be one.
+    let is_other = |path: &String| place.locate(path).is_ok_and(|at| !read_options::is_takt_workflow(&at));
+    if args.phases.is_some() && args.paths.iter().all(is_other) {
+        return Err(read_options::refuse_phases(&args.paths.join("`, `")));
     }
     for path in &args.paths {
         let definition = place.locate(path).and_then(|location| each_way(place, &location, args, &names));
@@ -150,7 +150,7 @@ fn each_way(
     args: &CheckArgs,
     names: &[String],
 ) -> Result<DefinitionCheck, Failure> {
-    let phases = args.phases.filter(|_| read_options::of_piece(location));
+    let phases = args.phases.filter(|_| read_options::is_takt_workflow(location));
     let how = read_options::read_load_options(place, "", location, phases)?;
     let disk = open_disk_files(location)?;
     let watched = args.watch.then(|| WatchedFiles::new(&disk));

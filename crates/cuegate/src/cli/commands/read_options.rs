@@ -10,7 +10,7 @@ use crate::{Failure, config, config::PhasesChoice, definition::Location};
 /// The load options for a non-interactive run.
 ///
 /// # Errors
-/// When `--phases` is given for a definition that is not a piece, or the configuration cannot be read.
+/// When `--phases` is given for a definition that is not a TAKT workflow, or the configuration cannot be read.
 pub(super) fn read_load_options(
     place: &ProjectPlace,
     path: &str,
@@ -19,10 +19,10 @@ pub(super) fn read_load_options(
 ) -> Result<RecordedLoadOptions, Failure> {
     // A broken configuration is an error for every format, even one that reads none of its keys.
     let config = config::load_config(place.home.root())?;
-    if !of_piece(location) {
+    if !is_takt_workflow(location) {
         return match phases {
             None => Ok(RecordedLoadOptions::default()),
-            Some(_) => Err(no_piece(path)),
+            Some(_) => Err(refuse_phases(path)),
         };
     }
     Ok(RecordedLoadOptions {
@@ -33,12 +33,12 @@ pub(super) fn read_load_options(
     })
 }
 
-/// Whether the location is a piece.
-pub(super) fn of_piece(location: &Location) -> bool {
+/// Whether the location is a TAKT workflow.
+pub(super) fn is_takt_workflow(location: &Location) -> bool {
     format_of(location.file.as_deref()).variants()
 }
 
-/// The failure for `--phases` with a definition that is not a piece.
-pub(super) fn no_piece(path: &str) -> Failure {
-    Failure::usage(format!("`--phases` is for TAKT workflows, and `{path}` is none"), "leave it out")
+/// The failure for `--phases` with another definition.
+pub(super) fn refuse_phases(path: &str) -> Failure {
+    Failure::usage(format!("`--phases` is for TAKT workflows; `{path}` is not one"), "leave it out")
 }

@@ -344,7 +344,7 @@ fn find_agent(
 
 /// Whether rules of the definition can ask a person.
 fn may_ask_person(location: &Location) -> bool {
-    read_options::of_piece(location) && print::is_interactive()
+    read_options::is_takt_workflow(location) && print::is_interactive()
 }
 
 pub(super) fn convert_durability(durability: DurabilityChoice) -> sqlite::Durability {

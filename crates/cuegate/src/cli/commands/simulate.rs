@@ -7,11 +7,14 @@ use std::{
 
 use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::model::Flow;
-use cuegate_formats::{RunSettings, format_of};
+use cuegate_formats::RunSettings;
 use cuegate_runner::simulation::{Agent, RunInputs};
 use cuegate_view::FinishedSimulation;
 
-use super::{ProjectPlace, check, load_as};
+use super::{
+    ProjectPlace, check, load_as,
+    read_options::{is_takt_workflow, refuse_phases},
+};
 use crate::{
     Failure,
     cli::{args, params, print, set_values},
@@ -106,13 +109,10 @@ fn build_load_options(
     location: &Location,
     config: &Config,
 ) -> Result<RecordedLoadOptions, Failure> {
-    if !format_of(location.file.as_deref()).variants() {
+    if !is_takt_workflow(location) {
         return match args.phases {
             None => Ok(RecordedLoadOptions::default()),
-            Some(_) => Err(Failure::usage(
-                format!("`--phases` is for TAKT workflows, and `{}` is none", args.path),
-                "leave it out",
-            )),
+            Some(_) => Err(refuse_phases(&args.path)),
         };
     }
     Ok(RecordedLoadOptions {

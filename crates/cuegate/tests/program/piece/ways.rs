@@ -87,7 +87,7 @@ fn check_show_graph_and_price_respect_phases() {
     for command in ["check", "show", "graph", "price"] {
         let ran = project.run(&[command, ".agent", "--phases", "fused"]);
         assert!(
-            ran.stderr.contains("`--phases` is for TAKT workflows, and `.agent` is none"),
+            ran.stderr.contains("`--phases` is for TAKT workflows; `.agent` is not one"),
             "{}",
             ran.stderr
         );
