@@ -24,7 +24,7 @@ pub(crate) fn tidy(writes: bool) -> Result<(), String> {
     let mut problems = Vec::new();
     layers(&root, &mut problems)?;
     root_folder(&root, &mut problems)?;
-    documents(&root, &mut problems);
+    documents(&root, &mut problems)?;
     sources(&root, &mut problems)?;
     findings::check(&root, &mut problems);
     figures::check_figures(&root, writes, &mut problems)?;
@@ -98,7 +98,7 @@ fn root_folder(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
     Ok(())
 }
 
-fn documents(root: &Path, problems: &mut Vec<String>) {
+fn documents(root: &Path, problems: &mut Vec<String>) -> Result<(), String> {
     let needed = [
         "README.md",
         "ARCHITECTURE.md",
@@ -106,8 +106,8 @@ fn documents(root: &Path, problems: &mut Vec<String>) {
         "LICENSE-APACHE",
         "LICENSE-MIT",
         "docs/glossary.md",
-        "docs/deviations.md",
-        "docs/journal.md",
+        "docs/internals/deviations.md",
+        "docs/internals/journal.md",
     ];
     for path in needed {
         if !root.join(path).is_file() {
@@ -115,15 +115,9 @@ fn documents(root: &Path, problems: &mut Vec<String>) {
         }
     }
     // Links between documents lead somewhere.
-    for path in [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CHANGELOG.md",
-        "docs/glossary.md",
-        "docs/deviations.md",
-        "docs/journal.md",
-        findings::PAGE,
-    ] {
+    let listed =
+        output(root, "git", &["ls-files", "--cached", "--others", "--exclude-standard", "*.md", ":!crates"])?;
+    for path in listed.lines() {
         let Ok(text) = fs::read_to_string(root.join(path)) else { continue };
         for target in links(&text) {
             let base = Path::new(path).parent().unwrap_or(Path::new(""));
@@ -135,6 +129,7 @@ fn documents(root: &Path, problems: &mut Vec<String>) {
             }
         }
     }
+    Ok(())
 }
 
 fn links(text: &str) -> impl Iterator<Item = &str> {

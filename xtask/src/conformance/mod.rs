@@ -1,7 +1,7 @@
 //! Compares what we do with recorded facts of the original program: the same inputs, its results, ours.
 //!
 //! One file a family of subjects. Adapters only dress a case up and call what `check` and `run` call; no rule of
-//! the formats lives here. Where we differ on purpose, `docs/deviations.md` says so, case by case.
+//! the formats lives here. Where we differ on purpose, `docs/internals/deviations.md` says so, case by case.
 
 mod case;
 mod checked;

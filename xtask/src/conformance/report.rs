@@ -11,7 +11,7 @@ use super::{
 use crate::shell::root;
 
 /// The document that declares deviations.
-const DEVIATIONS: &str = "docs/deviations.md";
+const DEVIATIONS: &str = "docs/internals/deviations.md";
 
 /// How many characters of a value are shown.
 const SHOWN_MAX: usize = 400;

@@ -1,6 +1,6 @@
 //! OpenAI Codex: one `codex exec` process per ask.
 //!
-//! Comments document the program's observed behaviour where the code depends on it; `docs/providers.md` lists its
+//! Comments document the program's observed behaviour where the code depends on it; `docs/agents.md` lists its
 //! capabilities.
 
 mod agent;

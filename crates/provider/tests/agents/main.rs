@@ -1,7 +1,7 @@
 //! Tests one table of behaviours against every provider: the real agent programs use a stand-in of their API on a
 //! machine whose only network is the loopback interface.
 //!
-//! `suite.rs` has the table. Each cell is a test, and `docs/providers.md` is generated from it.
+//! `suite.rs` has the table. Each cell is a test, and `docs/agents.md` is generated from it.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 

@@ -7,7 +7,7 @@ use cuegate_testkit::offline;
 use crate::{scene::Who, suite::SECTIONS};
 
 /// The generated page.
-const PAGE: &str = "docs/providers.md";
+const PAGE: &str = "docs/agents.md";
 /// If this variable is set, the test writes the page instead of comparing it.
 const WRITE: &str = "CUEGATE_WRITE_DOCS";
 

@@ -3,7 +3,7 @@
 //! It stands in for the shared folder of the repository (`.git`): in a sandbox it is mounted over it, elsewhere the `.git`
 //! file of a worktree names it. It has its own HEAD, index, branches, settings and hooks, and reads the objects of the user
 //! as alternates. After each command [`AgentGit::take_over`] moves the branch of the run forward in the user's repository;
-//! everything else stays here. `docs/design/0007-agent-git.md` has the reasons and measurements.
+//! everything else stays here. `docs/internals/design/0007-agent-git.md` has the reasons and measurements.
 
 mod inner_repositories;
 mod seed;
