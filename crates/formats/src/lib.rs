@@ -13,9 +13,9 @@
 //! ```
 
 mod climpt;
+mod codes;
 mod editor_schemas;
 mod format;
-mod lints;
 mod other_formats;
 mod schemas;
 mod source;
@@ -29,9 +29,9 @@ pub use climpt::{
     built_in, entry_step, expand_inputs, extractor_of_name, infer_kind, load_agent, lower_gate, lower_gates,
     resolve_schema, same_name, success_when,
 };
+pub use codes::list_codes;
 pub use editor_schemas::{FormatSchema, list_format_schemas};
 pub use format::{FORMATS, Format, LoadOptions, format_of};
-pub use lints::list_codes;
 pub use source::files::{FILE_BYTES_MAX, Files, ReadError};
 pub use source::loaded::{AgentOptions, LoadedDefinition, LogFormat, LogRule, RunSettings, WorktreeRule};
 pub use takt::{Phases, PieceOptions, load_piece};

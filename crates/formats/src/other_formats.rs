@@ -4,7 +4,7 @@
 use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 use cuegate_flow::model::Draft;
 
-use crate::lints;
+use crate::codes;
 use crate::source::{
     files::Files,
     loaded::{LoadedDefinition, RunSettings},
@@ -35,7 +35,7 @@ pub(crate) fn program_of(root: &Json) -> Option<&'static str> {
 /// The finding about a definition of another program.
 pub(crate) fn build_unsupported_finding(program: &str, span: Span) -> Diagnostic {
     let message = format!("this is a workflow of {program}, whose format is not supported");
-    Diagnostic::error(lints::UNSUPPORTED_YET, span, message)
+    Diagnostic::error(codes::UNSUPPORTED_YET, span, message)
         .hint("Cuegate runs TAKT workflows and Climpt agents; write it as one of them")
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn load_dot(files: &dyn Files, path: &str) -> LoadedDefinition {
         }
         LoadedFile::Missing => {
             let finding =
-                Diagnostic::error(lints::UNREADABLE_FILE, desk.unread(path), format!("there is no `{path}`"));
+                Diagnostic::error(codes::UNREADABLE_FILE, desk.unread(path), format!("there is no `{path}`"));
             desk.found.push(finding.hint("correct the path"));
         }
         LoadedFile::Faulty => {}

@@ -12,27 +12,7 @@ use crate::{
     model::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, Step, StepId, Target},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "ambiguous-join",
-    page: "\
-ambiguous-join: two `any(…)` rules fit the same outcomes, and their order decides
-
-What it means: Two rules with `any(…)` fit the same outcomes of the members, no earlier rule takes them,
-neither rule is more specific than the other, and they lead to different places. The first rule counts.
-
-Why it matters: If the first rule is the milder one, a member that reports the worse outcome is ignored.
-
-Example:
-    rules:
-      - condition: any(\"approved\")
-        next: COMPLETE
-      - condition: any(\"needs_fix\")
-        next: implement
-
-Fix: Put the rule that has to win first; here `any(\"needs_fix\")`. If it is already first, nothing has to
-change.
-",
-};
+pub(super) const CODE: Code = code!("ambiguous-join");
 
 pub(super) fn check_rule_overlaps(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {

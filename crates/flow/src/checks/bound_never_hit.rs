@@ -8,26 +8,7 @@ use crate::{
     model::{CounterId, Flow, LimitTarget, Monitor, StepId, Verdict},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "bound-never-hit",
-    page: "\
-bound-never-hit: a bound is never reached
-
-What it means: After a number of rounds (`maxRetries`, `maxAttempts`, `max`, `threshold`, `maxChecks`)
-another transition, a monitor or a verdict should act. No run gets that far: nothing leads back to be
-counted again, or so many rounds take more iterations than a run may have.
-
-Why it matters: What should happen afterwards never does; the limit of the run stops it instead.
-
-Example:
-    max_iterations: 12
-    loop_monitors:
-      - cycle: [implement, reviewers]
-        threshold: 10      # 10 rounds of 2 steps take 20 iterations
-
-Fix: Lower the bound, raise the limit of the run, or add a transition that leads back.
-",
-};
+pub(super) const CODE: Code = code!("bound-never-hit");
 
 /// How many findings show a path.
 const TRACES_MAX: usize = 16;

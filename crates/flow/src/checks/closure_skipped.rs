@@ -6,25 +6,7 @@ use crate::{
     model::{Act, Ending, Flow, StepId, Target, Verdict},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "closure-skipped",
-    page: "\
-closure-skipped: a run can complete without passing its validators
-
-What it means: The definition has validators or verification steps. On some path (the finding shows the
-shortest one) a run reaches its end without passing any of them, or the verdict can complete the run before
-one has passed.
-
-Why it matters: The run is reported as completed although nothing has verified the work.
-
-Example:
-    \"verdict\": { \"type\": \"count:iteration\", \"config\": { \"maxIterations\": 9 } }
-
-Fix: Lead the path through the verification step, give every closure step its `validationSteps`, or use the
-verdict `detect:graph`, with which only an end of the flow completes a run. If the agent is meant to
-choose, leave it as it is.
-",
-};
+pub(super) const CODE: Code = code!("closure-skipped");
 
 pub(super) fn check_skipped_proofs(
     flow: &Flow,

@@ -9,28 +9,7 @@ use crate::{
     model::{Act, Flow, Gate},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "join-never-fires",
-    page: "\
-join-never-fires: a rule over parallel members never counts
-
-What it means: Rules over members are tried in order, and the first one that fits counts. Whatever the
-outcomes of the members are, this rule does not fit, or an earlier one fits too.
-
-Why it matters: Where the rule leads is never reached by it, so a case that it should handle is handled
-differently.
-
-Example:
-    rules:
-      - condition: any(\"approved\")
-        next: implement
-      - condition: all(\"approved\")
-        next: COMPLETE
-
-Fix: Move the rule before the one that takes its cases, correct its condition, or remove it. (If only the
-spelling of an outcome is wrong, `unmatched-join` reports that instead.)
-",
-};
+pub(super) const CODE: Code = code!("join-never-fires");
 
 pub(super) fn check_unfired_rules(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {

@@ -11,26 +11,7 @@ use crate::{
     model::{CounterId, Ending, Flow, LimitTarget, StepId, Target, Verdict},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "limit-too-low",
-    page: "\
-limit-too-low: no run can reach an end within its limit
-
-What it means: The shortest path from the entry to an end takes more iterations than a run may have, or the
-answers that a verdict counts do; or a verdict that counts iterations completes every run before an end.
-The finding shows the path and its length. Each visit of a step and each repeated execution is an
-iteration; validators, judges, checks and persons are not counted.
-
-Why it matters: Every run stops at the limit before its work is done.
-
-Example:
-    max_steps: 2
-    initial_step: plan      # plan, implement, review: 3 iterations
-
-Fix: Raise the limit (`maxIterations` of the verdict, `max_steps` of a TAKT workflow) or shorten the path.
-`run` and `resume` take another limit with `--max-iterations`.
-",
-};
+pub(super) const CODE: Code = code!("limit-too-low");
 
 /// How many states the search visits; if counters make more, the path is not measured.
 const SITUATIONS_MAX: usize = 20_000;

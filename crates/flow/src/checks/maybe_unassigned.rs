@@ -11,29 +11,7 @@ use crate::{
     model::{Act, Flow, Handoff, StepId},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "maybe-unassigned",
-    page: "\
-maybe-unassigned: a step reads a value that an answer can leave out
-
-What it means: The step reads what another step hands on. Every path passes that step, but its answer may
-lack the value: its schema does not list the field in `required` or allows `null`, which counts as no
-value, or there is no schema. Fields that `if`, `oneOf` or `anyOf` require for an outcome are there after
-that outcome. Or that step went on by its fallback, which hands nothing on.
-
-Why it matters: A run fails at a required input that is missing. A prompt that reads the value directly, as
-`{uv-STEP_KEY}`, and a failure prompt have nothing in its place. It is a note if the schema allows only
-`null`: then every run that gets there fails, which can be intended.
-
-Example:
-    \"continuation.fix\": { \"type\": \"object\", \"required\": [\"next_action\"],
-      \"properties\": { \"next_action\": { … }, \"status\": { \"enum\": [\"ready\", \"blocked\"] } } }
-    \"inputs\": { \"status\": { \"from\": \"continuation.fix.status\" } }
-
-Fix: List the field in `required`, with a type that is not `null`. Or declare an input with a `default` or
-`\"required\": false`. Or lead the fallback to another step.
-",
-};
+pub(super) const CODE: Code = code!("maybe-unassigned");
 
 pub(super) fn check_omitted_values(
     flow: &Flow,

@@ -7,25 +7,7 @@ use crate::{
     model::{Flow, Outcome, StepId},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "missing-transition",
-    page: "\
-missing-transition: an outcome of a step leads nowhere
-
-What it means: The step can have an outcome without a transition, or with transitions that are used up
-after a number of times. That is also the case if the transition names no step: `\"target\": null` for an
-intent that does not end the run, an empty `onPass` or `onFail`, a `null` among `targets`, a `jump` without
-any target, or rules of a TAKT workflow that are all `interactive_only`.
-
-Why it matters: A run with this outcome could not go on.
-
-Example:
-    \"structuredGate\": { \"allowedIntents\": [\"next\", \"repeat\"] },
-    \"transitions\": { \"next\": { \"target\": \"continuation.fix\" } }
-
-Fix: Add a transition to a step; here one for `repeat`. Or do not allow the outcome.
-",
-};
+pub(super) const CODE: Code = code!("missing-transition");
 
 pub(super) fn check_unhandled_outcomes(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
     let asked_by_others = asked_by_others(flow);

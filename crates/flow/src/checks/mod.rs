@@ -1,6 +1,16 @@
 //! Turns a draft into a flow, or reports why it cannot.
 //!
-//! One file per finding: its manual page, its function, its tests.
+//! One file per finding: its code, its function, its tests. The manual page is `docs/findings/CODE.md`.
+
+/// A code with its manual page `docs/findings/CODE.md`.
+macro_rules! code {
+    ($name:literal) => {
+        $crate::checks::Code {
+            name: $name,
+            page: include_str!(concat!("../../../../docs/findings/", $name, ".md")),
+        }
+    };
+}
 
 mod ambiguous_join;
 mod bound_never_hit;
@@ -55,7 +65,7 @@ pub struct CheckedDraft {
 pub struct Code {
     /// The code.
     pub name: &'static str,
-    /// What it means and how to fix it, as plain text.
+    /// What it means and how to fix it, as Markdown.
     pub page: &'static str,
 }
 

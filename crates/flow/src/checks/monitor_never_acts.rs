@@ -2,26 +2,7 @@ use super::Code;
 use crate::analysis::reachability::{Followers, Reachability};
 use crate::{diagnostics::Diagnostic, model::Flow};
 
-pub(super) const CODE: Code = Code {
-    name: "monitor-never-acts",
-    page: "\
-monitor-never-acts: no run repeats the cycle that a monitor watches
-
-What it means: A monitor acts when its steps follow each other in this order several times. Here no
-transitions lead from each of them to the next one and from the last to the first. As an error: its `cycle`
-has fewer than two steps or names an end, or another monitor watches the same cycle and acts first.
-
-Why it matters: The monitor never acts, so nothing stops the cycle that it was written for.
-
-Example:
-    loop_monitors:
-      - cycle: [implement]
-        threshold: 2
-
-Fix: Name every step of one round, in the order in which runs pass them. Keep one monitor for each
-cycle.
-",
-};
+pub(super) const CODE: Code = code!("monitor-never-acts");
 
 pub(super) fn check_idle_monitors(flow: &Flow, live: &Reachability, found: &mut Vec<Diagnostic>) {
     let mut followers = Followers::default();

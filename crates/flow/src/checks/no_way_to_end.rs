@@ -7,27 +7,7 @@ use crate::{
     model::{Ending, Flow, Step, StepId, Target, Verdict},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "no-way-to-end",
-    page: "\
-no-way-to-end: from a step no path leads to an end
-
-What it means: A run can reach this step, but no path of transitions leads from it to an end. That every
-step may abort does not count as an end; a transition of its own that gives up, or `next: ABORT`, does. It
-is a warning if all paths of a definition end in giving up, so that no run completes.
-
-Why it matters: The run goes round until a limit stops it, and everything that it costs until then is lost.
-
-Example:
-    - name: implement
-      rules: [{ condition: Done, next: review }]
-    - name: review
-      rules: [{ condition: Reviewed, next: implement }]
-
-Fix: Lead one of the transitions to an end: in a registry to a closure step with `closing` and
-`\"target\": null`, in a TAKT workflow with `next: COMPLETE`.
-",
-};
+pub(super) const CODE: Code = code!("no-way-to-end");
 
 pub(super) fn check_traps(
     flow: &Flow,

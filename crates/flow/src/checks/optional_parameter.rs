@@ -4,23 +4,7 @@ use crate::{
     model::{Act, Flow, Param, Source, Step, StepId, Template},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "optional-parameter",
-    page: "\
-optional-parameter: a prompt reads a parameter that may have no value
-
-What it means: The parameter is not required and has no default, and a prompt reads it.
-
-Why it matters: A run never begins with a value missing, so a run without this parameter does not start. An
-empty text is a value.
-
-Example:
-    \"branch\": { \"type\": \"string\", \"description\": \"Branch\", \"cli\": \"--branch\" }
-    Work on {uv-branch}.      (in the prompt)
-
-Fix: Give the parameter a `default`, or make it `\"required\": true`.
-",
-};
+pub(super) const CODE: Code = code!("optional-parameter");
 
 /// How many steps a finding names.
 const NAMED_MAX: usize = 3;

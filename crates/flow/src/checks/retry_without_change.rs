@@ -6,26 +6,7 @@ use crate::{
     model::{Act, Flow, Outcome, Step, StepId, Template},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "retry-without-change",
-    page: "\
-retry-without-change: after a failed validator the agent is not told what failed
-
-What it means: A validator fails, and the step that has to correct it is asked with its own prompt again,
-or with the prompt of another step. That prompt says nothing about the failure, and the output of commands
-is not part of a conversation.
-
-Why it matters: The agent does the same again, and each round costs an iteration.
-
-Example:
-    \"failurePatterns\": { \"git-dirty\": { \"description\": \"uncommitted changes\", \"edition\": \"default\" } },
-    \"validationSteps\": { \"closure.fix\": { \"c2\": \"continuation\", \"c3\": \"fix\",
-      \"onFailure\": { \"action\": \"retry\" } } }
-
-Fix: Give the failure a prompt of its own that says what failed: in a registry an `edition` or `adaptation`
-of the failure pattern, with `{{name}}` for what `extractParams` extract from the output.
-",
-};
+pub(super) const CODE: Code = code!("retry-without-change");
 
 pub(super) fn check_retry_prompts(flow: &Flow, found: &mut Vec<Diagnostic>) {
     for step in flow.steps.iter().filter(|step| matches!(step.act, Act::Exec { .. })) {

@@ -12,26 +12,7 @@ use crate::{
     model::{Edge, FieldPath, Flow, Schema, Selector, Step, StepId, Target},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "transition-without-default",
-    page: "\
-transition-without-default: a conditional transition does not cover every value
-
-What it means: The value that selects the target can be missing, `null`, or one that `targets` does not
-name, and there is no `default`. An object or a list equals no entry. (If no step can have handed on the
-value yet, that is `unassigned-value`.)
-
-Why it matters: An answer with such a value is a bad answer: the agent is asked again, and then the run
-fails. If another step handed on the value, asking again does not help.
-
-Example:
-    \"status\": { \"enum\": [\"ready\", \"blocked\"] }                                       (schema)
-    \"repeat\": { \"condition\": \"status\", \"targets\": { \"ready\": \"initial.fix\" } }       (transition)
-
-Fix: Add `default`. Or list in the `enum` of the schema exactly the values that `targets` names, and the
-field in `required`.
-",
-};
+pub(super) const CODE: Code = code!("transition-without-default");
 
 /// An edge that selects among steps.
 struct SelectingEdge<'f> {

@@ -11,30 +11,7 @@ use crate::{
     model::{FieldPath, Flow, Gate, OutcomeReader, Piece, Schema, Selector, Step, StepId, Target, Template},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "type-mismatch",
-    page: "\
-type-mismatch: a value has a type that its reader cannot use
-
-What it means: By its schema, or by the extractor that takes it from a validator's output, the value does
-not fit:
-- a transition selects by it, or it names the step to jump to, and it is an object or a list (a jump needs
-  text);
-- the gate looks for an intent in it, and it is an object, a list, or a number or boolean that no intent
-  spells;
-- a failure prompt repeats it with `{{#each}}`, and it is text or a number; or its items lack the field
-  that is shown.
-
-Why it matters: A transition takes its default or the answer is a bad one, the gate finds no outcome, and a
-failure prompt shows nothing. (A prompt can show handed-on values of any type: objects and lists as JSON.)
-
-Example:
-    \"extractParams\": { \"output\": \"stdout\" }
-    {{#each output}} {{this}}{{/each}}      (in the failure prompt)
-
-Fix: Correct the schema, the extractor, or what reads the value.
-",
-};
+pub(super) const CODE: Code = code!("type-mismatch");
 
 pub(super) fn check_value_types(flow: &Flow, walks: &ControlGraph<'_>, found: &mut Vec<Diagnostic>) {
     let (leavers, mut work) = (index_composite_handoffs(flow, walks), walks.work());

@@ -11,30 +11,7 @@ use crate::{
     model::{Act, Fact, Flow, Handoff, Piece, Source, Step, StepId, Template},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "unassigned-value",
-    page: "\
-unassigned-value: on some path a step reads a value that no step has handed on
-
-What it means: The step needs a value from another step, but a run can reach it without passing that step
-(the finding shows the shortest path), or that step does not hand on the value or does not exist. So it is
-with a `condition` that names no handed-on value, or an ambiguous one, and with `previous_summary` in the
-step where a run begins.
-
-Why it matters: A run fails at a required input that is missing. A prompt that reads the value directly, as
-`{uv-STEP_KEY}`, and a failure prompt have nothing in its place. A conditional transition can only take its
-`default`.
-
-Example:
-    \"repeat\": { \"condition\": \"stats\",
-      \"targets\": { \"ready\": \"initial.fix\", \"default\": \"continuation.fix\" } }
-    \"handoffFields\": [\"status\"]
-
-Fix: Correct the name, hand on the value, or lead every path through the step that does. Or declare an
-input with a `default` or `\"required\": false`: it may lack its value on some path, but its step has to
-exist and to hand it on.
-",
-};
+pub(super) const CODE: Code = code!("unassigned-value");
 
 /// Lookups for values: steps by name, and the steps that every path passes.
 pub(super) struct HandoffLookup<'f> {

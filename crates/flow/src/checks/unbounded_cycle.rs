@@ -9,30 +9,7 @@ use crate::{
     model::{Act, CounterId, Flow, Monitor, StepId},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "unbounded-cycle",
-    page: "\
-unbounded-cycle: only the limit of the run ends a cycle
-
-What it means: Steps form a cycle, and nothing on it limits the rounds: no transition that is used up, no
-loop monitor that watches this cycle, no person who is asked in each round. (A step that chooses to repeat
-itself is not reported.)
-
-Why it matters: This is a fact about the definition, not a mistake. Agents that do not agree go round until
-the limit stops the run, and everything that it costs until then is lost. A lower limit could stop good
-work; a bound on the cycle stops only the cycle.
-
-Example:
-    - name: implement
-      rules: [{ condition: Done, next: review }]
-    - name: review
-      rules: [{ condition: Needs fix, next: implement }, { condition: Approved, next: COMPLETE }]
-
-Fix: In a TAKT workflow, watch the cycle with `loop_monitors`, or ask a person with `requires_user_input`. In a
-check flow, give `retry` a `maxRetries`. In a step registry, choose the limit of the run with the cycle in
-mind: with a limit of its own, this is not reported.
-",
-};
+pub(super) const CODE: Code = code!("unbounded-cycle");
 
 /// How many steps a finding names.
 const NAMED_MAX: usize = 5;

@@ -4,23 +4,7 @@ use crate::{
     model::Name,
 };
 
-pub(super) const CODE: Code = Code {
-    name: "unknown-target",
-    page: "\
-unknown-target: a name refers to no step
-
-What it means: A transition, an entry, a member, a monitor, `validationSteps`, `completionSteps` or a
-`{section.NAME}` names a step that the definition does not have, or one that is not part of its flow:
-sections of a registry are only included in other prompts.
-
-Why it matters: A run that gets there could not go on; a prompt with an unknown section cannot be built.
-
-Example:
-    \"transitions\": { \"repeat\": { \"target\": \"continuation.fx\" } }
-
-Fix: Correct the name, or define the step. The hint names the nearest step.
-",
-};
+pub(super) const CODE: Code = code!("unknown-target");
 
 /// The finding, and whether there is a step with a similar name.
 pub(super) fn build_target_finding(name: &Name, from: &str, known: &[&str]) -> (Diagnostic, bool) {

@@ -8,27 +8,7 @@ use crate::{
     model::{Act, Flow, Param, Source, Step, StepId},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "unknown-variable",
-    page: "\
-unknown-variable: a prompt reads a variable that is not defined
-
-What it means: The placeholder names no parameter, no input of the step, no built-in value and no value of
-`--set`. Or a prompt reads a value of a failing validator as `{uv-name}`, or its front matter lists a
-`customVariables` name that nothing fills. A name that several prompts read is one finding, at the first of
-them.
-
-Why it matters: The prompt could not be written, so a run does not start. It is a warning for a custom
-variable, which stays empty, for a step that only another entry leads to, and for one that no run is known
-to reach while something else is wrong.
-
-Example:
-    Be kind to {uv-nobody}.
-
-Fix: Declare a parameter or an input of that name, correct the name, or give the value with
-`--set NAME=VALUE`. In a failure prompt write `{{name}}`.
-",
-};
+pub(super) const CODE: Code = code!("unknown-variable");
 
 /// How many steps a finding names if it is about more of them.
 const NAMED_MAX: usize = 4;

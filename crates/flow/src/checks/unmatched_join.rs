@@ -11,24 +11,7 @@ use crate::{
     model::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, StepId},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "unmatched-join",
-    page: "\
-unmatched-join: no rule fits some outcomes of the members
-
-What it means: Every member of the parallel step has an outcome, and no rule fits all of them together. The
-finding shows outcomes for which that happens.
-
-Why it matters: No judge is asked in this case, so the run fails there.
-
-Example:
-    rules:
-      - condition: all(\"approved\")
-        next: COMPLETE      # no rule fits if a member says `needs_fix`
-
-Fix: Add a rule: `any(…)` with the outcomes that are left, or a text condition, which a judge decides.
-",
-};
+pub(super) const CODE: Code = code!("unmatched-join");
 
 pub(super) fn check_unmatched_cases(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
     for step in &flow.steps {

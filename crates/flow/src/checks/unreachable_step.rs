@@ -2,23 +2,7 @@ use super::Code;
 use crate::analysis::reachability::Reachability;
 use crate::{diagnostics::Diagnostic, model::Flow};
 
-pub(super) const CODE: Code = Code {
-    name: "unreachable-step",
-    page: "\
-unreachable-step: no path from the entry leads to a step
-
-What it means: No path of transitions leads to this step from the entry, or from any other entry that the
-definition names.
-
-Why it matters: The step never runs. Perhaps a transition to it is missing.
-
-Example:
-    \"entryStepMapping\": { \"detect:graph\": \"initial.fix\" },
-    \"steps\": { \"initial.spare\": { … } }      (no transition has the target `initial.spare`)
-
-Fix: Add the transition that was meant, or remove the step.
-",
-};
+pub(super) const CODE: Code = code!("unreachable-step");
 
 /// `live`: reachability from the entry and from every other entry that the definition names.
 pub(super) fn check_unreachable_steps(flow: &Flow, live: &Reachability, found: &mut Vec<Diagnostic>) {

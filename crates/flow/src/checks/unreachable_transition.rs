@@ -7,27 +7,7 @@ use crate::{
     model::{Flow, Gate, Outcome, StepId},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "unreachable-transition",
-    page: "\
-unreachable-transition: a transition is never taken
-
-What it means: The gate of the step never has this outcome, an earlier transition takes all of it, or it
-may be taken 0 times. In a check flow a key like `maxRetries` may be without effect beside another one; an
-entry of `targets` may name a value that the schema does not allow. It is an error for an intent that is
-not in `allowedIntents`.
-
-Why it matters: Where the transition leads is not reached by it, so a case that it should handle is not
-handled.
-
-Example:
-    \"structuredGate\": { \"allowedIntents\": [\"handoff\"] },
-    \"transitions\": { \"repeat\": { \"target\": \"continuation.fix\" }, \"handoff\": { \"target\": \"closure.fix\" } }
-
-Fix: Allow the outcome or the value, move the transition before the one that takes its cases, or raise its
-bound. Otherwise remove it.
-",
-};
+pub(super) const CODE: Code = code!("unreachable-transition");
 
 pub(super) fn check_untaken_edges(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
     for (at, step) in flow.steps.iter().enumerate() {

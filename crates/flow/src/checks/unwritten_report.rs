@@ -9,25 +9,7 @@ use crate::{
     model::{Act, Ask, Flow, Source, Step, StepId},
 };
 
-pub(super) const CODE: Code = Code {
-    name: "unwritten-report",
-    page: "\
-unwritten-report: a prompt reads a report that does not exist at that time
-
-What it means: No step writes the report, or every step that writes it comes later and no path leads
-back. The finding shows the shortest path to the reader. (A report that exists on some paths, such as that
-of the previous round, and a step's own report are not reported.)
-
-Why it matters: `{report:file}` is filled with the newest content of the report; here the agent always
-reads \"(no report yet: file)\".
-
-Example:
-    instruction_template: |
-      Follow {report:plan.md}.      # `output_contracts` have `00-plan.md`
-
-Fix: Correct the name, or read the report in a step after the one that writes it.
-",
-};
+pub(super) const CODE: Code = code!("unwritten-report");
 
 /// How many findings of one flow show a path that has to be searched for.
 const SEARCHES_MAX: usize = 64;

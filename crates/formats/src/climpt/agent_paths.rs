@@ -2,7 +2,7 @@
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use crate::lints;
+use crate::codes;
 use crate::source::files::join_path;
 use crate::source::findings::Findings;
 
@@ -35,7 +35,7 @@ impl AgentFolder<'_> {
         }
         if candidates.iter().any(Option::is_none) {
             found.push(
-                Diagnostic::error(lints::ESCAPES_ROOT, span, format!("`{path}` leads out of the project"))
+                Diagnostic::error(codes::ESCAPES_ROOT, span, format!("`{path}` leads out of the project"))
                     .hint("keep the files of an agent in its folder or in the project"),
             );
         }

@@ -17,7 +17,7 @@ use super::registry::definition::{RegistryDefinition, read_registry};
 use super::registry::generation::{Generation, detect_generation, is_piece_path};
 use super::registry::later_keys::convert_later_keys;
 use crate::Files;
-use crate::lints;
+use crate::codes;
 use crate::source::files::{join_path, lies_in};
 use crate::source::findings::Findings;
 use crate::source::loaded::{AgentOptions, LoadedDefinition, RunSettings, WorktreeRule};
@@ -47,7 +47,7 @@ fn load_definition(desk: &SourceLoader<'_>, options: &AgentOptions) -> Option<(L
         let message = format!("`{}` leads out of the project", options.agent_dir);
         let span = desk.unread(&options.agent_dir);
         desk.found
-            .push(Diagnostic::error(lints::ESCAPES_ROOT, span, message).hint("name a folder of the project"));
+            .push(Diagnostic::error(codes::ESCAPES_ROOT, span, message).hint("name a folder of the project"));
         return None;
     };
     let agent_json = match open_agent(desk, &agent_dir, options.registry.is_some())? {
@@ -106,7 +106,7 @@ fn load_definition(desk: &SourceLoader<'_>, options: &AgentOptions) -> Option<(L
     if let (Some(name), Some(id)) = (agent.name, registry.agent_id.filter(|id| Some(id.text) != agent.name)) {
         let message = format!("the registry belongs to `{}`, the agent is called `{name}`", id.text);
         desk.found.push(
-            Diagnostic::error(lints::ID_MISMATCH, id.span, message).hint("make `agentId` and `name` equal"),
+            Diagnostic::error(codes::ID_MISMATCH, id.span, message).hint("make `agentId` and `name` equal"),
         );
     }
     let places = AgentFolder {
@@ -142,7 +142,7 @@ fn check_folder(folder: &str, what: &str, (at, hint): (Span, &str), desk: &Sourc
     let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
     let Some(file) = ends.map(|end| &folder[..end]).find(|path| desk.is_file(path)) else { return };
     let message = format!("{what} in `{folder}`: `{file}` is a file");
-    desk.found.push(Diagnostic::error(lints::INVALID_VALUE, at, message).hint(hint));
+    desk.found.push(Diagnostic::error(codes::INVALID_VALUE, at, message).hint(hint));
 }
 
 fn build_run_settings(
@@ -182,7 +182,7 @@ fn defaults_of_complete(
         (verdict.kind, verdict.rule) = (kind, CompletionRule::Graph);
     } else if let Some((_, span)) = registry.completion_type.filter(|(other, _)| *other != verdict.kind) {
         let message = format!("`completionType` has no effect: the agent says `{}`", verdict.kind);
-        found.push(Diagnostic::warning(lints::UNUSED_KEY, span, message).hint("remove one of the two"));
+        found.push(Diagnostic::warning(codes::UNUSED_KEY, span, message).hint("remove one of the two"));
     }
     if !limit_is_written {
         verdict.iterations_max = SAFETY_DEFAULT;
@@ -203,7 +203,7 @@ pub(super) fn open_agent(
         Ok(None) if !optional => {
             let message = format!("there is no `{path}`");
             desk.found.push(
-                Diagnostic::error(lints::UNREADABLE_FILE, desk.start_of(&path), message)
+                Diagnostic::error(codes::UNREADABLE_FILE, desk.start_of(&path), message)
                     .hint("name a folder that holds an `agent.json`, or a registry file"),
             );
             None
@@ -231,7 +231,7 @@ pub(super) fn open_registry(
                 let message =
                     format!("`{}` has no effect: the verdict names `{}`", agent.registry.0, named.text);
                 desk.found.push(
-                    Diagnostic::warning(lints::UNUSED_KEY, span, message)
+                    Diagnostic::warning(codes::UNUSED_KEY, span, message)
                         .hint("remove this `registryPath`, or make both equal"),
                 );
             }
@@ -246,7 +246,7 @@ pub(super) fn open_registry(
     };
     if options.registry.is_some() && candidates.is_empty() {
         let message = format!("`{written}` leads out of the project");
-        let finding = Diagnostic::error(lints::ESCAPES_ROOT, desk.unread(written), message);
+        let finding = Diagnostic::error(codes::ESCAPES_ROOT, desk.unread(written), message);
         desk.found.push(finding.hint("name a file of the project"));
     }
     for path in &candidates {
@@ -263,7 +263,7 @@ pub(super) fn open_registry(
         let at = span.unwrap_or_else(|| desk.start_of(path));
         let message = format!("there is no registry `{path}`");
         desk.found.push(
-            Diagnostic::error(lints::UNREADABLE_FILE, at, message).hint("write it, or correct the path"),
+            Diagnostic::error(codes::UNREADABLE_FILE, at, message).hint("write it, or correct the path"),
         );
     }
     None

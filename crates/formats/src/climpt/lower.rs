@@ -35,7 +35,7 @@ use super::registry::step_definition::StepDefinition;
 use super::schemas::answer::AnswerSchemas;
 use super::validation::lowering::{Validations, targets_of};
 use super::validation::program::read_program;
-use crate::lints;
+use crate::codes;
 use crate::source::loader::{LoadedFile, SourceLoader};
 use crate::source::suggest::quote_names;
 use crate::values::json::Text;
@@ -224,11 +224,11 @@ fn no_entry(kind: &str, registry: &RegistryDefinition<'_>) -> Diagnostic {
             "[StepFlow] No entry step configured for completionType \"{kind}\".\nDefine either \
              \"entryStepMapping.{kind}\" or \"entryStep\" in steps_registry.json."
         );
-        return Diagnostic::error(lints::NO_ENTRY, registry.span, message)
+        return Diagnostic::error(codes::NO_ENTRY, registry.span, message)
             .hint("name the step that a run begins with");
     }
     Diagnostic::error(
-        lints::NO_ENTRY,
+        codes::NO_ENTRY,
         registry.span,
         format!("no entry step configured for the verdict type `{kind}`"),
     )
@@ -256,7 +256,7 @@ pub(super) fn schema_bases_of(
         let message =
             format!("`{}` has no effect: the registry's `schemasBase` is `{}`", other.text, winner.text);
         desk.found.push(
-            Diagnostic::warning(lints::UNUSED_KEY, other.span, message)
+            Diagnostic::warning(codes::UNUSED_KEY, other.span, message)
                 .hint("remove `schemas.base`, or `schemasBase` from the registry"),
         );
     }
@@ -295,7 +295,7 @@ pub(super) fn system_prompt(
     if !candidates.is_empty() {
         let message = format!("there is no system prompt {}", quote_names(&candidates));
         desk.found.push(
-            Diagnostic::error(lints::MISSING_PROMPT, written.span, message)
+            Diagnostic::error(codes::MISSING_PROMPT, written.span, message)
                 .hint("write it, or correct the path"),
         );
     }

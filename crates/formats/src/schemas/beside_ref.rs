@@ -3,7 +3,7 @@
 
 use cuegate_flow::diagnostics::Diagnostic;
 
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::quote_names;
 use crate::values::json::{Entry, Json, Kind};
@@ -74,7 +74,7 @@ fn check_one(schema: &Json, found: &Findings) {
     let keys: Vec<&str> = beside.iter().map(|entry| &*entry.key).collect();
     let message = format!("{} beside `$ref` to `{reference}` has no force", quote_names(&keys));
     found.push(
-        Diagnostic::warning(lints::UNUSED_KEY, first.key_span, message)
+        Diagnostic::warning(codes::UNUSED_KEY, first.key_span, message)
             .hint("put the `$ref` into an `allOf`, and this beside that"),
     );
 }

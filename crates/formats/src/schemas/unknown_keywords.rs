@@ -2,7 +2,7 @@
 
 use cuegate_flow::diagnostics::Diagnostic;
 
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::find_nearest_name;
 use crate::values::json::{Json, Kind};
@@ -93,7 +93,7 @@ fn check_nested_keywords(schema: &Json, is_schema: bool, found: &Findings) {
                 {
                     let message =
                         format!("unknown JSON Schema keyword `{}`: it constrains nothing", entry.key);
-                    let finding = Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message);
+                    let finding = Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message);
                     found.push(match is_readable(schema, meant, &entry.value) {
                         true => finding.did_you_mean(meant),
                         false => finding.hint(format!(

@@ -7,7 +7,7 @@ use cuegate_flow::{
     diagnostics::{Diagnostic, FileId, Severity, Span},
 };
 
-use crate::lints;
+use crate::codes;
 use crate::source::shared::SharedCell;
 
 /// Collects findings. All readers of one definition share it by reference: a reader continues after a finding, so it
@@ -40,7 +40,7 @@ impl Findings {
     /// Reports a repeated key of an object.
     pub(crate) fn duplicate_key(&self, key: &str, span: Span) {
         let message = format!("duplicate key `{key}`");
-        self.push(Diagnostic::error(lints::DUPLICATE_KEY, span, message).hint("remove one of them"));
+        self.push(Diagnostic::error(codes::DUPLICATE_KEY, span, message).hint("remove one of them"));
     }
 
     pub(crate) fn push(&self, finding: Diagnostic) {
@@ -48,8 +48,8 @@ impl Findings {
         if self.broken.lock().iter().any(|(span, _)| *span == finding.span) {
             return;
         }
-        if lints::is_of_json(finding.code) || lints::is_of_yaml(finding.code) {
-            self.broken.lock().push((finding.span, lints::is_of_yaml(finding.code)));
+        if codes::is_of_json(finding.code) || codes::is_of_yaml(finding.code) {
+            self.broken.lock().push((finding.span, codes::is_of_yaml(finding.code)));
         }
         if finding.severity == Severity::Error {
             self.errors.lock().insert((finding.span.file, finding.span.start, finding.span.end));
@@ -60,13 +60,13 @@ impl Findings {
     /// Warns that a run will ignore a part of the definition, which is valid without it.
     pub(crate) fn left_out(&self, span: Span, statement: impl Into<String>, hint: &str) {
         let statement = statement.into();
-        self.push(Diagnostic::warning(lints::UNSUPPORTED_YET, span, statement.clone()).hint(hint));
+        self.push(Diagnostic::warning(codes::UNSUPPORTED_YET, span, statement.clone()).hint(hint));
         self.unsupported.lock().push(statement);
     }
 
     /// As [`Findings::left_out`] for several statements, as one finding.
     pub(crate) fn approximated(&self, span: Span, statements: Vec<String>, hint: &str) {
-        let finding = Diagnostic::warning(lints::UNSUPPORTED_YET, span, statements.join("; "));
+        let finding = Diagnostic::warning(codes::UNSUPPORTED_YET, span, statements.join("; "));
         self.push(finding.hint(hint));
         self.unsupported.lock().extend(statements);
     }

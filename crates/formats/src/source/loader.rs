@@ -12,7 +12,7 @@ use crate::source::files::FILE_BYTES_MAX;
 use crate::source::findings::Findings;
 use crate::source::shared::SharedCell;
 use crate::values::{json, json::Json};
-use crate::{Files, ReadError, lints};
+use crate::{Files, ReadError, codes};
 
 /// A cache by path; each value is computed once.
 type FileCache<T> = SharedCell<HashMap<String, Arc<OnceLock<T>>>>;
@@ -85,19 +85,19 @@ impl<'f> SourceLoader<'f> {
             Ok(_) | Err(ReadError::TooLarge) => {
                 return self.faulty(
                     path,
-                    lints::UNREADABLE_FILE,
+                    codes::UNREADABLE_FILE,
                     ("is larger than 16 MiB", "split it"),
                     self.unread(path),
                 );
             }
             Err(ReadError::Escapes) => {
                 let hint = "keep the files of an agent in its folder or in the project";
-                return self.faulty(path, lints::ESCAPES_ROOT, ("lies outside the project", hint), named());
+                return self.faulty(path, codes::ESCAPES_ROOT, ("lies outside the project", hint), named());
             }
             Err(ReadError::Other(reason)) => {
                 let what = format!("cannot be read: {reason}");
                 let hint = "put a file there that can be read, or correct the path that leads to it";
-                return self.faulty(path, lints::UNREADABLE_FILE, (&what, hint), named());
+                return self.faulty(path, codes::UNREADABLE_FILE, (&what, hint), named());
             }
         };
         match String::from_utf8(bytes) {
@@ -113,7 +113,7 @@ impl<'f> SourceLoader<'f> {
                 let span = Span { file, start: valid as u32, end: valid as u32 + 1 };
                 self.found.push(
                     Diagnostic::error(
-                        lints::UNREADABLE_FILE,
+                        codes::UNREADABLE_FILE,
                         span,
                         format!("`{path}` is not UTF-8 from here on"),
                     )

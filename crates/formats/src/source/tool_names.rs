@@ -2,7 +2,7 @@
 
 use cuegate_flow::{diagnostics::Diagnostic, model::tools};
 
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::find_nearest_name;
 use crate::values::json::{Fields, Text};
 
@@ -30,6 +30,6 @@ pub(crate) fn check_tool_names(list: &[Text<'_>], fields: &Fields<'_, '_>) {
         } else {
             continue;
         };
-        fields.push(Diagnostic::warning(lints::UNKNOWN_TOOL, entry.span, message).hint(hint));
+        fields.push(Diagnostic::warning(codes::UNKNOWN_TOOL, entry.span, message).hint(hint));
     }
 }

@@ -11,7 +11,7 @@ use cuegate_flow::{
 
 use super::answer_schema::STRUCTURED;
 use super::sections::FacetText;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::find_nearest_name;
 use crate::templates::QuotedRanges;
@@ -157,7 +157,7 @@ impl<'c> TextCompiler<'c> {
         let of_system_steps = ["context:", "effect:"].iter().any(|prefix| name.starts_with(prefix));
         if of_system_steps && !name.contains(char::is_whitespace) {
             let message = format!("`{{{name}}}` is not supported yet, and stays text");
-            self.warn(lints::UNSUPPORTED_YET, name, body, reader, message, "hand the value on in a report");
+            self.warn(codes::UNSUPPORTED_YET, name, body, reader, message, "hand the value on in a report");
         }
         None
     }
@@ -178,13 +178,13 @@ impl<'c> TextCompiler<'c> {
             }
             (Some(_), None) => {
                 let message = format!("`{{{name}}}` stays text: it names no field");
-                self.warn(lints::UNKNOWN_PLACEHOLDER, name, body, reader, message, "write `STEP.FIELD`");
+                self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, "write `STEP.FIELD`");
                 None
             }
             (None, _) => {
                 let hint = "name a step that has it, as `{structured:STEP.FIELD}`";
                 let message = format!("`{{{name}}}` stays text: it names no step with `structured_output`");
-                self.warn(lints::UNKNOWN_PLACEHOLDER, name, body, reader, message, hint);
+                self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, hint);
                 None
             }
         }
@@ -205,7 +205,7 @@ impl<'c> TextCompiler<'c> {
                     None => "name one, or remove it".to_owned(),
                 };
                 let message = format!("`{{{name}}}` stays text: it names no report");
-                self.warn(lints::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
+                self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
                 return None;
             }
             self.check_report(report, name, body, reader);
@@ -213,7 +213,7 @@ impl<'c> TextCompiler<'c> {
         }
         if name == CYCLE_COUNT && !reader.monitor {
             let hint = "only the judge of a loop monitor knows how many rounds there were; remove it";
-            self.warn(lints::UNUSED_KEY, name, body, reader, format!("`{{{name}}}` stays text here"), hint);
+            self.warn(codes::UNUSED_KEY, name, body, reader, format!("`{{{name}}}` stays text here"), hint);
             return None;
         }
         if let Some(source) = source_of_placeholder(name) {
@@ -244,7 +244,7 @@ impl<'c> TextCompiler<'c> {
         {
             let hint = format!("did you mean `{{{near}}}`?");
             let message = format!("`{{{name}}}` stays text");
-            self.warn(lints::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
+            self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
         }
         None
     }
@@ -261,7 +261,7 @@ impl<'c> TextCompiler<'c> {
         let message =
             "`{previous_response}` is always empty here: `pass_previous_response` is `false`".to_owned();
         let hint = "remove the one or the other";
-        self.warn(lints::UNUSED_KEY, "previous_response", body, reader, message, hint);
+        self.warn(codes::UNUSED_KEY, "previous_response", body, reader, message, hint);
     }
 
     /// Reports placeholders without a closing brace, located by the number of opening braces before each.
@@ -270,7 +270,7 @@ impl<'c> TextCompiler<'c> {
         for (nth, name) in unclosed {
             let message = format!("`{{{name}` stays text: no brace closes it");
             let place = body.place_at(places.get(*nth).copied(), &format!("{{{name}"));
-            let finding = Diagnostic::warning(lints::UNKNOWN_PLACEHOLDER, place, message);
+            let finding = Diagnostic::warning(codes::UNKNOWN_PLACEHOLDER, place, message);
             self.found.push(finding.step(reader.step).hint(format!("write `{{{name}}}`")));
         }
     }
@@ -280,7 +280,7 @@ impl<'c> TextCompiler<'c> {
     fn wrapped(&self, name: &str, braces: bool, body: &FacetText, reader: ReadingStep<'_>) {
         let written = if braces { format!("{{{{{name}}}}}") } else { format!("${{{name}}}") };
         let message = format!("in `{written}` only `{{{name}}}` is filled in; what stands around it stays");
-        let finding = Diagnostic::warning(lints::UNKNOWN_PLACEHOLDER, body.place(&written), message);
+        let finding = Diagnostic::warning(codes::UNKNOWN_PLACEHOLDER, body.place(&written), message);
         self.found.push(finding.step(reader.step).hint(format!("write `{{{name}}}`")));
     }
 
@@ -295,7 +295,7 @@ impl<'c> TextCompiler<'c> {
         };
         let message = format!("`{{{name}}}` stays text: it is a placeholder of step registries");
         let finding =
-            Diagnostic::warning(lints::UNKNOWN_PLACEHOLDER, body.place(&format!("{{{name}}}")), message);
+            Diagnostic::warning(codes::UNKNOWN_PLACEHOLDER, body.place(&format!("{{{name}}}")), message);
         self.found.push(finding.step(reader.step).hint(hint));
     }
 
@@ -331,7 +331,7 @@ impl<'c> TextCompiler<'c> {
                 None => "name a report of `output_contracts`".to_owned(),
             };
         let message = format!("no step writes the report `{report}`");
-        self.warn(lints::UNWRITTEN_REPORT, name, body, reader, message, &hint);
+        self.warn(codes::UNWRITTEN_REPORT, name, body, reader, message, &hint);
     }
 
     fn warn(

@@ -12,7 +12,7 @@ use super::judge::outcome_of_rule;
 use super::lower::NO_RULES;
 use super::movement::Movement;
 use super::rules::{FAILED, Rule, name_of};
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::{find_nearest_name, quote_names};
 
@@ -109,7 +109,7 @@ impl JoinRuleChecker<'_, '_> {
                 words.len(),
                 self.members.len()
             );
-            let finding = Diagnostic::error(lints::INVALID_CONDITION, rule.condition.span, message);
+            let finding = Diagnostic::error(codes::INVALID_CONDITION, rule.condition.span, message);
             self.push(finding.hint("name one for each member, in their order, or one for all of them"));
         } else {
             for (at, word) in words.iter().enumerate() {
@@ -164,7 +164,7 @@ impl JoinRuleChecker<'_, '_> {
                 format!("use one of {}", quote_names(&texts))
             }
         };
-        self.push(Diagnostic::error(lints::UNKNOWN_NAME, rule.condition.span, message).hint(hint));
+        self.push(Diagnostic::error(codes::UNKNOWN_NAME, rule.condition.span, message).hint(hint));
     }
 
     fn push(&self, finding: Diagnostic) {

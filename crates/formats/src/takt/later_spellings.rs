@@ -2,7 +2,7 @@
 
 use cuegate_flow::diagnostics::Diagnostic;
 
-use crate::lints;
+use crate::codes;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 pub(super) const REPORT: &[&str] = &["use_judge"];
@@ -25,7 +25,7 @@ pub(super) fn find_renamed_entry<'j>(
     let Some((name, entry)) = written.next() else { return (key, None) };
     for (other, entry) in written {
         let message = format!("`{other}` and `{name}` mean the same");
-        let finding = Diagnostic::error(lints::CONFLICTING_KEYS, entry.key_span, message);
+        let finding = Diagnostic::error(codes::CONFLICTING_KEYS, entry.key_span, message);
         fields.push(finding.hint("remove one of them"));
     }
     (name, Some(entry))

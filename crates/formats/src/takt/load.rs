@@ -18,7 +18,7 @@ use super::report_names::{CaselessNames, FileNames};
 use super::reports::ReportDefinition;
 use super::sections::Sections;
 use super::{monitors, monitors::MonitorDefinition};
-use crate::lints;
+use crate::codes;
 use crate::other_formats;
 use crate::source::loaded::{LoadedDefinition, RunSettings, WorktreeRule};
 use crate::source::loader::{LoadedFile, SourceLoader};
@@ -73,7 +73,7 @@ fn open_workflow(desk: &SourceLoader<'_>, path: &str) -> Option<Json> {
         LoadedFile::Text { file, text } => yaml::parse(&text, file, &desk.found),
         LoadedFile::Missing => {
             let message = format!("there is no `{path}`");
-            let finding = Diagnostic::error(lints::UNREADABLE_FILE, desk.unread(path), message);
+            let finding = Diagnostic::error(codes::UNREADABLE_FILE, desk.unread(path), message);
             desk.found.push(finding.hint("write the workflow, or correct the path"));
             None
         }
@@ -170,7 +170,7 @@ fn read_workflow<'j>(
     fields.need(key);
     if entry.is_none() && fields.nullable("steps").is_some() {
         let message = format!("`max_steps` is missing; a run ends after {ITERATIONS_MAX} steps");
-        let finding = Diagnostic::warning(lints::MISSING_KEY, fields.opening(), message);
+        let finding = Diagnostic::warning(codes::MISSING_KEY, fields.opening(), message);
         fields.push(finding.hint("say how many steps a run may take"));
     } else if entry.is_none() {
         fields.missing(if is_older { "max_iterations" } else { "max_steps" });
@@ -181,7 +181,7 @@ fn read_workflow<'j>(
         Some(entry) => {
             let message =
                 format!("`{key}: infinite` belongs to a later version of the format, and is not supported");
-            let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.value.span, message);
+            let finding = Diagnostic::error(codes::UNSUPPORTED_YET, entry.value.span, message);
             fields.push(finding.hint("say how many visits of steps a run may take"));
             ITERATIONS_MAX
         }
@@ -251,7 +251,7 @@ fn check_names(piece: &mut PieceDefinition<'_>, desk: &SourceLoader<'_>) {
         } else {
             return true;
         };
-        let finding = Diagnostic::error(lints::STEP_NAME, span, message).step(text);
+        let finding = Diagnostic::error(codes::STEP_NAME, span, message).step(text);
         desk.found.push(finding.hint("give it another name; members have names of their own too"));
         false
     };
@@ -274,13 +274,13 @@ fn check_reports(piece: &PieceDefinition<'_>, desk: &SourceLoader<'_>) -> Vec<St
         for report in &asked.reports {
             if let Some(other) = files.clash_of_others(&report.name).map(|at| reports[at]) {
                 let message = format!("`{}` and `{}` cannot both be files", other.name, report.name);
-                let finding = Diagnostic::error(lints::REPORT_NAME, report.span, message);
+                let finding = Diagnostic::error(codes::REPORT_NAME, report.span, message);
                 desk.found.push(finding.step(movement.name.text).hint("rename one of them"));
             }
             if let Some(other) = caseless.clash_but_for_case(&report.name).map(|at| reports[at]) {
                 let message =
                     format!("`{}` and `{}` are one file where case does not count", other.name, report.name);
-                let finding = Diagnostic::warning(lints::REPORT_NAME, report.span, message);
+                let finding = Diagnostic::warning(codes::REPORT_NAME, report.span, message);
                 let hint = "write it the same if it is the same report, else call one of them otherwise";
                 desk.found.push(finding.step(movement.name.text).hint(hint));
             }
@@ -317,7 +317,7 @@ fn check_permissions(piece: &PieceDefinition<'_>, desk: &SourceLoader<'_>) {
             quote_names(&readers),
             quote_names(&writers)
         );
-        let finding = Diagnostic::warning(lints::MIXED_PERMISSIONS, movement.name.span, message);
+        let finding = Diagnostic::warning(codes::MIXED_PERMISSIONS, movement.name.span, message);
         let hint = "put those that may change files into a step of their own";
         desk.found.push(finding.step(name).hint(hint));
     }
@@ -336,7 +336,7 @@ fn check_members(piece: &PieceDefinition<'_>, desk: &SourceLoader<'_>) {
                         "`{other}` and `{}` write `{}` at the same time",
                         member.name.text, report.name
                     );
-                    let finding = Diagnostic::warning(lints::REPORT_NAME, report.span, message);
+                    let finding = Diagnostic::warning(codes::REPORT_NAME, report.span, message);
                     desk.found.push(finding.step(member.name.text).hint("give each its own report"));
                 }
                 seen.entry(&report.name).or_insert(member.name.text);

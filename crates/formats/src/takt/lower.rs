@@ -27,7 +27,7 @@ use super::{
     judge::{JudgeSubject, normalize_word, outcome_of_rule, parse_answer_path},
 };
 use super::{selection, team};
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::{find_nearest_name, or_hint};
 use crate::values::json::Text;
@@ -110,7 +110,7 @@ impl WorkflowLowering<'_, '_, '_> {
             Some(Target::Step(_)) => true,
             Some(_) => {
                 let message = format!("`{}` is an end; a run cannot begin there", initial.text);
-                let finding = Diagnostic::error(lints::UNKNOWN_TARGET, initial.span, message);
+                let finding = Diagnostic::error(codes::UNKNOWN_TARGET, initial.span, message);
                 self.found.push(finding.hint("name a step"));
                 false
             }
@@ -161,7 +161,7 @@ impl WorkflowLowering<'_, '_, '_> {
         });
         let unknown = |what: String| {
             let message = format!("{from} leads to {what}");
-            Diagnostic::error(lints::UNKNOWN_TARGET, next.span, message)
+            Diagnostic::error(codes::UNKNOWN_TARGET, next.span, message)
         };
         let names = || movements.iter().map(|movement| movement.name.text).chain(ends.iter().copied());
         if self.piece.nameless && parent.is_none() && find_nearest_name(next.text, names()).is_none() {
@@ -355,7 +355,7 @@ impl WorkflowLowering<'_, '_, '_> {
         let is_decided = rules.iter().any(|rule| rule.kind.is_predicate());
         if let Some(other) = rules.iter().find(|rule| is_decided && !rule.kind.is_predicate()) {
             let message = format!("`{}` is a text among rules with `when(…)`", other.condition.text);
-            let finding = Diagnostic::error(lints::UNSUPPORTED_YET, other.condition.span, message);
+            let finding = Diagnostic::error(codes::UNSUPPORTED_YET, other.condition.span, message);
             self.found
                 .push(finding.hint("write all rules of a step as texts, or all of them with `when(…)`"));
             return schema;
@@ -365,7 +365,7 @@ impl WorkflowLowering<'_, '_, '_> {
             Err(UnlistedField(path)) => {
                 let message =
                     format!("the schema does not list the values of `{path}`, which a later rule depends on");
-                let finding = Diagnostic::error(lints::INVALID_CONDITION, data.span, message);
+                let finding = Diagnostic::error(codes::INVALID_CONDITION, data.span, message);
                 self.found.push(finding.hint("list them there with `enum`"));
             }
         }

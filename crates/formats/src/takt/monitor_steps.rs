@@ -11,7 +11,7 @@ use super::prompt::PromptBuilder;
 use super::prompt_texts;
 use super::sections::FacetText;
 use super::{judge, judge::MonitorJudge};
-use crate::lints;
+use crate::codes;
 use crate::values::json::Text;
 
 /// Lowers a monitor. A monitor whose cycle names an unknown movement is reported and left out.
@@ -25,7 +25,7 @@ pub(super) fn lower_monitor(
         Target::Step(name) => Some(name),
         _ => {
             let message = format!("`{}` is an end, which no cycle can contain", step.text);
-            let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, step.span, message);
+            let finding = Diagnostic::error(codes::MONITOR_NEVER_ACTS, step.span, message);
             lowering.found.push(finding.hint("name the steps of one round, in order"));
             None
         }

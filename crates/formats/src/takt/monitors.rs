@@ -12,7 +12,7 @@ use super::{
     rules,
     rules::{Owner, Rule},
 };
-use crate::lints;
+use crate::codes;
 use crate::values::json::{Fields, Json, Kind, Text};
 
 /// A monitored cycle of movements.
@@ -83,7 +83,7 @@ pub(crate) fn read_monitors<'j>(
         }
         let message =
             format!("another monitor of `{}` always acts first", &monitor.name()["monitor:".len()..]);
-        let finding = Diagnostic::warning(lints::MONITOR_NEVER_ACTS, monitor.span, message);
+        let finding = Diagnostic::warning(codes::MONITOR_NEVER_ACTS, monitor.span, message);
         piece.push(finding.hint("keep one: the lower threshold acts first, of equal ones the first"));
     }
     kept
@@ -105,7 +105,7 @@ fn read_monitor<'j>(
     let watched = |stage: &&Stage<'_>| cycle.iter().flatten().any(|other| other.name.text == stage.name.text);
     if let Some(both) = ignored.iter().find(watched) {
         let message = format!("`ignore_steps` names `{}`, a step of the cycle", both.name.text);
-        let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, both.name.span, message);
+        let finding = Diagnostic::error(codes::MONITOR_NEVER_ACTS, both.name.span, message);
         fields.push(finding.hint("remove it from one of them"));
     }
     let written = fields.count("threshold", 1);
@@ -171,7 +171,7 @@ fn read_cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Stage<'j>>> {
     let is_list = matches!(entry.value.kind, Kind::List(_));
     if is_list && names.len() == items.len() && names.len() < 2 {
         let message = "a cycle goes through at least two steps";
-        let finding = Diagnostic::error(lints::MONITOR_NEVER_ACTS, entry.value.span, message);
+        let finding = Diagnostic::error(codes::MONITOR_NEVER_ACTS, entry.value.span, message);
         fields.push(finding.hint("name the steps of one round, in order"));
     }
     (names.len() >= 2).then_some(names)

@@ -19,7 +19,7 @@ use super::{
     rules,
     rules::{Owner, Rule},
 };
-use crate::lints;
+use crate::codes;
 use crate::source::tool_names;
 use crate::values::json::{Fields, Json, Kind, Text};
 
@@ -167,7 +167,7 @@ impl StepReader<'_, '_, '_> {
         let does = match parallel {
             Some(entry) if member => {
                 let message = "a member of a parallel step cannot be parallel itself";
-                let finding = Diagnostic::error(lints::INVALID_VALUE, entry.key_span, message);
+                let finding = Diagnostic::error(codes::INVALID_VALUE, entry.key_span, message);
                 fields.push(finding.hint("make it a step, or its members members of the parallel step"));
                 StepAction::Asks(Box::new(self.asked(&fields, step)))
             }
@@ -336,7 +336,7 @@ impl StepReader<'_, '_, '_> {
         let inline = fields.filled("instruction_template");
         if let (Some(_), Some(inline)) = (key, inline) {
             let message = "both `instruction` and `instruction_template` are given; the template holds";
-            let finding = Diagnostic::warning(lints::CONFLICTING_KEYS, inline.span, message);
+            let finding = Diagnostic::warning(codes::CONFLICTING_KEYS, inline.span, message);
             fields.push(finding.hint("keep one of them"));
         }
         let key = key.map(|key| {
@@ -422,7 +422,7 @@ fn read_permission(fields: &Fields<'_, '_>, step: &str, is_questioned: &mut bool
         Some((mode, span)) => {
             if let Some((false, _)) = edit {
                 let message = format!("`permission_mode: {mode}` contradicts `edit: false`");
-                let finding = Diagnostic::error(lints::CONFLICTING_KEYS, span, message);
+                let finding = Diagnostic::error(codes::CONFLICTING_KEYS, span, message);
                 fields.push(finding.hint("say `edit: true`, or `permission_mode: readonly`"));
             }
             // Without `edit`, the mode alone allows changes to files.
@@ -442,14 +442,14 @@ fn missing_edit(fields: &Fields<'_, '_>, step: &str, mode: Option<&str>) {
         Some("edit") => "files",
         _ => {
             let message = format!("`edit` is missing, so that `{step}` may change nothing");
-            let finding = Diagnostic::warning(lints::MISSING_EDIT, fields.opening(), message);
+            let finding = Diagnostic::warning(codes::MISSING_EDIT, fields.opening(), message);
             fields.push(finding.hint("add `edit: true` or `edit: false`"));
             return;
         }
     };
     let mode = mode.unwrap_or_default();
     let message = format!("`edit` is missing; `permission_mode: {mode}` alone lets `{step}` change {what}");
-    let finding = Diagnostic::warning(lints::MISSING_EDIT, fields.opening(), message);
+    let finding = Diagnostic::warning(codes::MISSING_EDIT, fields.opening(), message);
     fields.push(finding.hint("add `edit: true`; or `edit: false`, and remove `permission_mode`"));
 }
 
@@ -486,7 +486,7 @@ pub(super) fn is_empty_list(fields: &Fields<'_, '_>, key: &'static str) -> bool 
 pub(super) fn some_left(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
     if !rules.is_empty() && rules.iter().all(|rule| rule.hidden) {
         let message = "all rules are `interactive_only`, so that none applies in an unattended run";
-        let finding = Diagnostic::error(lints::MISSING_TRANSITION, rules_span(rules), message);
+        let finding = Diagnostic::error(codes::MISSING_TRANSITION, rules_span(rules), message);
         fields.push(finding.hint("add a rule that holds without a person"));
     }
 }

@@ -8,7 +8,7 @@ use cuegate_flow::{
 use super::later_spellings;
 use super::report_names::FileNames;
 use super::sections::{FacetText, Section, Sections, is_path};
-use crate::lints;
+use crate::codes;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
 /// A report that a movement must write.
@@ -50,7 +50,7 @@ pub(crate) fn read_reports(
                 } else {
                     format!("`{}` and `{}` cannot both be files", known.name, report.name)
                 };
-                let finding = Diagnostic::error(lints::REPORT_NAME, report.span, message).step(step);
+                let finding = Diagnostic::error(codes::REPORT_NAME, report.span, message).step(step);
                 movement.found.push(finding.hint("give each report a name of its own"));
             }
             None => {
@@ -142,7 +142,7 @@ fn add_report(
     if let Some(reason) = unsafe_name(name.text) {
         let message = format!("`{}` cannot be the name of a report: {reason}", name.text.escape_debug());
         contracts.push(
-            Diagnostic::error(lints::REPORT_NAME, name.span, message)
+            Diagnostic::error(codes::REPORT_NAME, name.span, message)
                 .hint("name a file relative to the folder of reports: `00-plan.md`"),
         );
         return;

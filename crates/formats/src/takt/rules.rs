@@ -12,7 +12,7 @@ use super::movement::{ABORT, COMPLETE};
 use super::predicate;
 use super::prompt::collapse_to_line;
 use super::{condition, condition::Condition};
-use crate::lints;
+use crate::codes;
 use crate::values::json::{Fields, Json, Text};
 
 #[derive(Debug, Clone)]
@@ -92,7 +92,7 @@ fn read_rule_entry<'j>(
     let condition = said("condition", "when");
     if let Some(entry) = fields.nullable("when") {
         let message = "`when` of a rule is not supported yet";
-        let finding = Diagnostic::error(lints::UNSUPPORTED_YET, entry.key_span, message);
+        let finding = Diagnostic::error(codes::UNSUPPORTED_YET, entry.key_span, message);
         fields.push(finding.hint("write the condition as a text"));
     }
     let next = match whose {
@@ -152,7 +152,7 @@ fn report_no_call(condition: Text<'_>, owner: &Fields<'_, '_>) {
     };
     if let Some((meant, hint)) = near.or_else(open).or_else(within) {
         let message = format!("`{}` is a text as any other, and no `{meant}(…)`", condition.text);
-        owner.push(Diagnostic::warning(lints::INVALID_CONDITION, condition.span, message).hint(hint));
+        owner.push(Diagnostic::warning(codes::INVALID_CONDITION, condition.span, message).hint(hint));
     }
 }
 
@@ -188,7 +188,7 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, ste
         Ok(kind) if kind.is_aggregate() && whose != Owner::Parallel => {
             let message = format!("`{}` is about members, and there are none", condition.text);
             owner.push(
-                Diagnostic::error(lints::INVALID_CONDITION, condition.span, message)
+                Diagnostic::error(codes::INVALID_CONDITION, condition.span, message)
                     .hint("`all` and `any` belong into the rules of a step with `parallel`"),
             );
             Condition::Text
@@ -200,7 +200,7 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, ste
             kind
         }
         Err((message, hint)) => {
-            owner.push(Diagnostic::error(lints::INVALID_CONDITION, condition.span, message).hint(hint));
+            owner.push(Diagnostic::error(codes::INVALID_CONDITION, condition.span, message).hint(hint));
             Condition::Text
         }
     }
@@ -219,13 +219,13 @@ fn read_predicate(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, ste
         // `when(true)` alone needs no data; the predicates before it have their own finding.
         Ok(kind @ Condition::Field(..)) if owner.nullable("structured_output").is_none() => {
             let message = format!("`{step}` has no `structured_output` that `{}` reads", condition.text);
-            let finding = Diagnostic::error(lints::INVALID_CONDITION, condition.span, message);
+            let finding = Diagnostic::error(codes::INVALID_CONDITION, condition.span, message);
             owner.push(finding.hint("add it, or write the condition as a text"));
             kind
         }
         Ok(kind) => kind,
         Err((message, hint)) => {
-            let finding = Diagnostic::error(lints::UNSUPPORTED_YET, condition.span, message);
+            let finding = Diagnostic::error(codes::UNSUPPORTED_YET, condition.span, message);
             owner.push(finding.hint(hint));
             Condition::Text
         }
@@ -239,7 +239,7 @@ fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
         let is_new = seen.insert(rule.condition.text);
         if !is_new {
             let message = format!("duplicate condition `{}`", rule.condition.text);
-            let finding = Diagnostic::warning(lints::DUPLICATE_ITEM, rule.condition.span, message);
+            let finding = Diagnostic::warning(codes::DUPLICATE_ITEM, rule.condition.span, message);
             owner.push(finding.hint("remove one: the rules of a member name its outcomes, and lead nowhere"));
         }
         is_new
@@ -275,7 +275,7 @@ fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
                 known.condition.text
             )
         };
-        let finding = Diagnostic::warning(lints::DUPLICATE_ITEM, rule.condition.span, message);
+        let finding = Diagnostic::warning(codes::DUPLICATE_ITEM, rule.condition.span, message);
         owner.push(finding.hint("say in each condition what tells it from the other"));
     }
 }
@@ -301,7 +301,7 @@ fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
         if let Some(next) = rule.next.filter(|next| next.text == step) {
             let message = format!("`{}` of `{step}` leads to itself", rule.condition.text);
             let hint = "lead to another step, or let the rule ask a person with `requires_user_input`";
-            owner.push(Diagnostic::warning(lints::SELF_NEXT, next.span, message).hint(hint));
+            owner.push(Diagnostic::warning(codes::SELF_NEXT, next.span, message).hint(hint));
         }
     }
 }

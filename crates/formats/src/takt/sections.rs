@@ -11,7 +11,7 @@ use cuegate_flow::{
 
 use super::expand::{FILE, INSTALL, SCOPE, WorkflowScope, workflow_keys};
 pub(crate) use super::facet_text::{Context, FacetText};
-use crate::lints;
+use crate::codes;
 use crate::source::files::join_path;
 use crate::source::loader::{LoadedFile, SourceLoader};
 use crate::source::suggest::add_suggestion;
@@ -239,7 +239,7 @@ impl<'d, 'f> Sections<'d, 'f> {
     fn value(&self, section: Section, text: Text<'_>) -> Option<FacetText> {
         if text.text.trim().is_empty() {
             let message = format!("an entry of `{}` is empty", section.key());
-            let finding = Diagnostic::error(lints::INVALID_VALUE, text.span, message);
+            let finding = Diagnostic::error(codes::INVALID_VALUE, text.span, message);
             self.desk.found.push(finding.hint("name a file, relative to the workflow's folder"));
             return None;
         }
@@ -270,7 +270,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         let message =
             format!("`{key}` names `{}`, which is not found; the name itself becomes the text", name.text);
         let places = self.scope().layers.places(section.folders()[0]);
-        Diagnostic::warning(lints::UNKNOWN_NAME, name.span, message)
+        Diagnostic::warning(codes::UNKNOWN_NAME, name.span, message)
             .hint(format!("add `{}.md` to one of {places}; or write a whole sentence", name.text))
     }
 
@@ -280,7 +280,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         let Some(joined) = join_path(&self.scope().folder, path.text).filter(|_| !path.text.starts_with('~'))
         else {
             let message = format!("`{}` leads out of the folder above the workflow's", path.text);
-            let finding = Diagnostic::error(lints::ESCAPES_ROOT, path.span, message);
+            let finding = Diagnostic::error(codes::ESCAPES_ROOT, path.span, message);
             found.push(finding.hint("keep the files of a workflow in the project, or beside its folder"));
             return None;
         };
@@ -293,7 +293,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         match self.desk.page_named(joined, named) {
             LoadedFile::Text { file, text } if text.trim().is_empty() => {
                 let finding = Diagnostic::error(
-                    lints::MISSING_PROMPT,
+                    codes::MISSING_PROMPT,
                     Span::start_of(file),
                     format!("`{joined}` is empty"),
                 );
@@ -309,7 +309,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 Some(FacetText { text: whole, span, source: text, context, stem: Some(stem.into()) })
             }
             LoadedFile::Missing => {
-                let finding = Diagnostic::error(lints::UNREADABLE_FILE, named, self.desk.instead(joined));
+                let finding = Diagnostic::error(codes::UNREADABLE_FILE, named, self.desk.instead(joined));
                 found.push(finding.hint(
                     "write that file, or correct the path, which is relative to the workflow's folder",
                 ));
@@ -340,7 +340,7 @@ impl<'d, 'f> Sections<'d, 'f> {
             let place = Span { start: at.start + offset, end: at.start + offset + OPEN.len() as u32, ..at };
             let path = self.scope().layers.find(self.desk, &["facets/partials"], name, &[".md"]);
             let refuse = |message: String, hint: String| {
-                let finding = Diagnostic::error(lints::UNREADABLE_FILE, place, message);
+                let finding = Diagnostic::error(codes::UNREADABLE_FILE, place, message);
                 self.desk.found.push(finding.hint(hint));
             };
             let Some(path) = path else {
@@ -406,7 +406,7 @@ impl<'d, 'f> Sections<'d, 'f> {
             return Some(self.inline(reference));
         }
         let message = format!("`{}` names `{}`, which is not found", section.user(), reference.text);
-        let finding = Diagnostic::error(lints::UNKNOWN_NAME, reference.span, message);
+        let finding = Diagnostic::error(codes::UNKNOWN_NAME, reference.span, message);
         user.push(match near {
             Some(_) => add_suggestion(finding, reference.text, &names),
             None => finding.hint(format!(
@@ -463,7 +463,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         let unused = self.maps.iter().take(1).flat_map(|maps| &maps.known).filter(|known| !known.used.get());
         for known in unused {
             let message = format!("nothing refers to `{}` of `{}`", known.name, known.section.key());
-            let finding = Diagnostic::warning(lints::UNUSED_DEFINITION, known.span, message);
+            let finding = Diagnostic::warning(codes::UNUSED_DEFINITION, known.span, message);
             let hint = format!("name it as `{}` of a step, or remove it", known.section.user());
             self.desk.found.push(finding.hint(hint));
         }

@@ -17,7 +17,7 @@ use super::movement::{KeyedText, Persona, StepReader};
 use super::prompt::PromptBuilder;
 use super::prompt_texts;
 use super::sections::{FacetText, Section};
-use crate::lints;
+use crate::codes;
 use crate::values::json::{Fields, Json, Kind, Text};
 
 /// A selection before a step begins.
@@ -158,7 +158,7 @@ impl Selection<'_> {
         for candidate in &self.candidates {
             if seen.contains(&&*candidate.id) {
                 let message = format!("the candidate `{}` is there twice", candidate.id);
-                let finding = Diagnostic::error(lints::INVALID_VALUE, self.span, message).step(of.step);
+                let finding = Diagnostic::error(codes::INVALID_VALUE, self.span, message).step(of.step);
                 lowering.found.push(finding.hint("give each candidate an id of its own"));
             }
             seen.push(&candidate.id);

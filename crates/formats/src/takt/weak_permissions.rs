@@ -6,7 +6,7 @@ use cuegate_flow::{
 };
 
 use super::gates::Gates;
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::quote_names;
 use crate::values::json::{Fields, Kind};
 
@@ -23,13 +23,13 @@ pub(super) fn check_write_access(
         && !boundary.can_write()
     {
         let message = format!("`{step}` may change files, but no tool of `allowed_tools` can");
-        let finding = Diagnostic::warning(lints::WEAK_PERMISSION, entry.value.span, message);
+        let finding = Diagnostic::warning(codes::WEAK_PERMISSION, entry.value.span, message);
         fields.push(finding.hint("add `Edit`, `Write` or `Bash`, or say `edit: false`"));
         return;
     }
     if let Some(gate) = gates.commands.first().filter(|_| !boundary.can_write()) {
         let message = format!("`{step}` must fix what `{}` finds, but may not change files", gate.command);
-        let finding = Diagnostic::warning(lints::WEAK_PERMISSION, gate.span, message);
+        let finding = Diagnostic::warning(codes::WEAK_PERMISSION, gate.span, message);
         fields.push(finding.hint("say `edit: true`, or move the command to a step that may change files"));
     }
 }
@@ -47,6 +47,6 @@ fn writing_tools(fields: &Fields<'_, '_>, step: &str) {
         "{} of `allowed_tools` may write nothing, as `{step}` may change nothing",
         quote_names(&names)
     );
-    let finding = Diagnostic::warning(lints::WEAK_PERMISSION, *span, message);
+    let finding = Diagnostic::warning(codes::WEAK_PERMISSION, *span, message);
     fields.push(finding.hint("remove it, or say `edit: true`"));
 }

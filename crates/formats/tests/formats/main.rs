@@ -7,6 +7,8 @@ mod corpus;
 #[cfg(test)]
 mod disk;
 #[cfg(test)]
+mod finding_cases;
+#[cfg(test)]
 mod findings_step;
 #[cfg(test)]
 mod flow_findings;
@@ -55,7 +57,6 @@ mod piece {
     pub(crate) mod prompts;
     pub(crate) mod random;
     pub(crate) mod runs;
-    pub(crate) mod slips;
     pub(crate) mod workflows;
 }
 #[cfg(test)]

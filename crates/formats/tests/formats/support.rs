@@ -270,14 +270,3 @@ pub fn says(found: &str, parts: &[&str]) {
 
 /// A case of a table: what it is about, and what is replaced in the sound agent.
 pub type Case<'c> = (&'c str, &'c [(&'c str, &'c str)]);
-
-/// What is found in each case. The sound agent, in which nothing is found, is the corrected twin of them all.
-pub fn table(cases: &[Case<'_>]) -> String {
-    let mut text = String::new();
-    for (name, edits) in cases {
-        let found = broken(edits);
-        writeln!(text, "# {name}").unwrap();
-        text.push_str(if found.is_empty() { "nothing\n" } else { &found });
-    }
-    text
-}

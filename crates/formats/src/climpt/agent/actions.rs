@@ -6,7 +6,7 @@ use cuegate_flow::{
     model::{Actions, Reaction},
 };
 
-use crate::lints;
+use crate::codes;
 use crate::source::files::{join_path, lies_in};
 use crate::values::json::{Fields, Text};
 
@@ -98,7 +98,7 @@ fn read_handler<'j>(written: Text<'j>, agent_dir: &str, actions: &Fields<'j, '_>
         None => {
             let message = format!("`{path}` leads out of the agent's folder");
             actions.push(
-                Diagnostic::error(lints::ESCAPES_ROOT, written.span, message)
+                Diagnostic::error(codes::ESCAPES_ROOT, written.span, message)
                     .hint("keep the handler in the agent's folder"),
             );
             None

@@ -13,7 +13,7 @@ use crate::climpt::lower::Definition;
 use crate::climpt::prompts::compile::PromptCompiler;
 use crate::climpt::registry::kinds::StepKind;
 use crate::climpt::validation::program::read_program;
-use crate::lints;
+use crate::codes;
 use crate::source::files::join_path;
 use crate::values::json::Text;
 
@@ -81,7 +81,7 @@ impl VerdictLowering<'_, '_, '_, '_> {
         let Some(param) = self.params.iter().find(|param| same_name(&param.name, name)) else {
             let message = format!("the verdict looks at {what}, and no parameter `{name}` says which");
             found.push(
-                Diagnostic::error(lints::MISSING_KEY, span, message)
+                Diagnostic::error(codes::MISSING_KEY, span, message)
                     .hint(format!("declare the parameter `{name}`, or give it with `--set {name}={value}`")),
             );
             return None;
@@ -92,7 +92,7 @@ impl VerdictLowering<'_, '_, '_, '_> {
         if declared && !param.required && param.default.is_none() {
             let message = format!("the verdict looks at {what}, and the parameter `{name}` can be left out");
             found.push(
-                Diagnostic::error(lints::MISSING_KEY, param.span, message)
+                Diagnostic::error(codes::MISSING_KEY, param.span, message)
                     .hint("set `\"required\": true`, or give it a `default`"),
             );
         }
@@ -162,7 +162,7 @@ pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) 
         };
         let ending = definition.registry.generation.ending().as_str();
         found.push(
-            Diagnostic::warning(lints::CLOSURE_SKIPPED, step.span, message)
+            Diagnostic::warning(codes::CLOSURE_SKIPPED, step.span, message)
                 .hint(format!("use `detect:graph`, where only `{ending}` completes the run")),
         );
     }
@@ -177,7 +177,7 @@ pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) 
         false => "correct it, or leave it out: only an end of the flow completes the run then",
     };
     for (span, why) in whys {
-        found.push(Diagnostic::warning(lints::VERDICT_NEVER_HOLDS, span, why).hint(hint));
+        found.push(Diagnostic::warning(codes::VERDICT_NEVER_HOLDS, span, why).hint(hint));
     }
 }
 

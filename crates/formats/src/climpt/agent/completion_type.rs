@@ -7,7 +7,7 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
-use crate::lints;
+use crate::codes;
 use crate::source::files::{join_path, lies_in};
 use crate::values::json::{Fields, Json, Kind, Text};
 
@@ -181,7 +181,7 @@ fn read_settings<'j>(
             for key in required_keys_of_type(kind).iter().filter(|_| kind != "count:iteration") {
                 let config = verdict.found.name("config");
                 let message = format!("the verdict `{kind}` needs `{config}.{key}`");
-                let finding = Diagnostic::error(lints::MISSING_KEY, span, message);
+                let finding = Diagnostic::error(codes::MISSING_KEY, span, message);
                 verdict.push(finding.hint(format!("add `{config}` with `{key}`")));
             }
         }
@@ -446,7 +446,7 @@ fn check_agent_path<'j>(
     }
     let message = format!("`{}` leads out of the agent's folder", path.text);
     fields.push(
-        Diagnostic::error(lints::ESCAPES_ROOT, path.span, message).hint("keep it in the agent's folder"),
+        Diagnostic::error(codes::ESCAPES_ROOT, path.span, message).hint("keep it in the agent's folder"),
     );
     None
 }

@@ -5,7 +5,7 @@ use cuegate_flow::diagnostics::Diagnostic;
 use super::completion_type::VERDICT_TYPES;
 use super::legacy::OLDER_TYPES;
 use crate::climpt::registry::generation::Generation;
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::{add_suggestion, find_nearest_name, format_suggestion};
 use crate::values::json::{Fields, Text};
 
@@ -68,8 +68,8 @@ fn report_unknown(
         let message =
             format!("`{key}` in `entryStepMapping` is no completion type, so that no run begins by it");
         fields.push(match find_nearest_name(key, COMPLETION_TYPES) {
-            Some(near) => Diagnostic::error(lints::UNKNOWN_NAME, span, message).did_you_mean(near),
-            None => Diagnostic::warning(lints::UNKNOWN_NAME, span, message)
+            Some(near) => Diagnostic::error(codes::UNKNOWN_NAME, span, message).did_you_mean(near),
+            None => Diagnostic::warning(codes::UNKNOWN_NAME, span, message)
                 .hint(format_suggestion(key, &COMPLETION_TYPES)),
         });
         return;
@@ -79,11 +79,11 @@ fn report_unknown(
         let message =
             format!("`{key}` in `entryStepMapping` is a type of {older}, and this registry is of {this}");
         let hint = format!("it is called `{now}` now");
-        fields.push(Diagnostic::error(lints::MIXED_GENERATIONS, span, message).hint(hint));
+        fields.push(Diagnostic::error(codes::MIXED_GENERATIONS, span, message).hint(hint));
         return;
     }
     let message = format!("`{key}` in `entryStepMapping` is no verdict type");
-    let finding = Diagnostic::error(lints::UNKNOWN_NAME, span, message);
+    let finding = Diagnostic::error(codes::UNKNOWN_NAME, span, message);
     fields.push(add_suggestion(finding, key, &VERDICT_TYPES));
 }
 

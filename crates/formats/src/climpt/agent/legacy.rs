@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::completion_type::VERDICT_TYPES;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
@@ -77,7 +77,7 @@ pub(crate) fn modernize_agent(json: Arc<Json>, found: &Findings) -> Option<Moder
             "behavior" => "keep one of `behavior` and `runner`, and everything in its place there".to_owned(),
             key => format!("move `{key}` into `runner`, or keep it with `behavior` and remove `runner`"),
         };
-        found.push(Diagnostic::error(lints::MIXED_GENERATIONS, older.key_span, message).hint(hint));
+        found.push(Diagnostic::error(codes::MIXED_GENERATIONS, older.key_span, message).hint(hint));
         return None;
     }
     found.rename(&NAMES);

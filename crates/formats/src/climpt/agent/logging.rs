@@ -2,7 +2,7 @@
 
 use cuegate_flow::diagnostics::Diagnostic;
 
-use crate::lints;
+use crate::codes;
 use crate::source::files::join_path;
 use crate::source::loaded::{LogFormat, LogRule};
 use crate::values::json::{Fields, Kind};
@@ -18,7 +18,7 @@ pub(crate) fn read_logging(logging: Fields<'_, '_>) -> LogRule {
             if joined.is_none() {
                 let message = format!("`{}` leads out of the project", written.text);
                 logging.push(
-                    Diagnostic::error(lints::ESCAPES_ROOT, written.span, message)
+                    Diagnostic::error(codes::ESCAPES_ROOT, written.span, message)
                         .hint("name a folder of the project; log files are written there"),
                 );
             } else if joined.as_deref() == Some("") {

@@ -2,7 +2,7 @@
 
 use cuegate_flow::diagnostics::Diagnostic;
 
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::{find_nearest_name, quote_names};
 use crate::values::json::Fields;
 
@@ -19,7 +19,7 @@ pub(crate) fn model_of<'j>(fields: &Fields<'j, '_>, key: &'static str) -> Option
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("use one of {}, or a provider that knows it", quote_names(&MODELS)),
         };
-        fields.push(Diagnostic::warning(lints::UNKNOWN_MODEL, model.span, message).hint(hint));
+        fields.push(Diagnostic::warning(codes::UNKNOWN_MODEL, model.span, message).hint(hint));
     }
     Some(model.text)
 }

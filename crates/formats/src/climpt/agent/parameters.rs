@@ -10,7 +10,7 @@ use cuegate_flow::{
 };
 
 use super::parameter_rules::read_rule;
-use crate::lints;
+use crate::codes;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
@@ -67,7 +67,7 @@ pub(crate) fn read_parameters(agent: &Fields<'_, '_>) -> Vec<Param> {
         if let Some(twin) = by_name.get(&*normalize_variable_name(&param.name)).map(|at| &params[*at]) {
             let message = format!("`{}` and `{}` are the same variable", twin.name, param.name);
             agent.push(
-                Diagnostic::error(lints::DUPLICATE_KEY, param.span, message)
+                Diagnostic::error(codes::DUPLICATE_KEY, param.span, message)
                     .hint("rename one: `camelCase` and `kebab-case` of a name mean the same"),
             );
             continue;
@@ -75,7 +75,7 @@ pub(crate) fn read_parameters(agent: &Fields<'_, '_>) -> Vec<Param> {
         if let Some(twin) = by_flag.get(&param.flag).map(|at| &params[*at]) {
             let message = format!("`{}` is the flag of `{}` and of `{}`", param.flag, twin.name, param.name);
             agent.push(
-                Diagnostic::error(lints::DUPLICATE_KEY, param.span, message)
+                Diagnostic::error(codes::DUPLICATE_KEY, param.span, message)
                     .hint("give one of them another `cli`"),
             );
         }
@@ -104,7 +104,7 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
     if let Some(default) = default.filter(|_| required) {
         let message = format!("`{name}` is required, so that its default is never used");
         fields.push(
-            Diagnostic::warning(lints::UNUSED_KEY, default.span, message)
+            Diagnostic::warning(codes::UNUSED_KEY, default.span, message)
                 .hint("remove `required`, or the default"),
         );
     }
@@ -166,7 +166,7 @@ fn report_shadowed(name: &str, entry: &Entry, fields: &Fields<'_, '_>) {
     if let Some(hidden) = built_in(name) {
         let message = format!("the parameter `{name}` hides the built-in variable `{hidden}`");
         fields.push(
-            Diagnostic::warning(lints::SHADOWED_VARIABLE, entry.key_span, message)
+            Diagnostic::warning(codes::SHADOWED_VARIABLE, entry.key_span, message)
                 .hint("give it another name, or remove it where the built-in one is meant"),
         );
     }
@@ -196,7 +196,7 @@ fn read_flag(name: &str, fields: &Fields<'_, '_>) -> Str {
     if OWN_FLAGS.contains(&flag.text) || flag.text == VERSION_FLAG {
         let message = format!("`{}` is a flag of Cuegate itself", flag.text);
         fields.push(
-            Diagnostic::warning(lints::RESERVED_FLAG, flag.span, message)
+            Diagnostic::warning(codes::RESERVED_FLAG, flag.span, message)
                 .hint(format!("give it with `--set {name}=VALUE`, or give the parameter another `cli`")),
         );
         return "".into();
@@ -215,7 +215,7 @@ fn check_default(name: &str, default: &Json, kind: &str, fields: &Fields<'_, '_>
     if !fits {
         let message = format!("the default of `{name}` is no {kind}");
         fields.push(
-            Diagnostic::error(lints::WRONG_TYPE, default.span, message).hint("correct `default` or `type`"),
+            Diagnostic::error(codes::WRONG_TYPE, default.span, message).hint("correct `default` or `type`"),
         );
     }
     if let (true, Kind::List(items)) = (fits, &default.kind) {
@@ -231,13 +231,13 @@ fn check_items(name: &str, items: &[Json], fields: &Fields<'_, '_>) {
                 let message =
                     format!("the default of `{name}` must hold texts, numbers, `true` or `false` only");
                 let hint = "give a list of texts: it stands in prompts as its items, separated by commas";
-                fields.push(Diagnostic::error(lints::WRONG_TYPE, item.span, message).hint(hint));
+                fields.push(Diagnostic::error(codes::WRONG_TYPE, item.span, message).hint(hint));
             }
             Some(text) if text.contains(',') => {
                 let message =
                     format!("`{text}` in the default of `{name}` holds a comma, which separates items");
                 fields.push(
-                    Diagnostic::warning(lints::INVALID_VALUE, item.span, message)
+                    Diagnostic::warning(codes::INVALID_VALUE, item.span, message)
                         .hint("write it without a comma, or make the parameter a `string`"),
                 );
             }

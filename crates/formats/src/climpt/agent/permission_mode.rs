@@ -5,7 +5,7 @@ use cuegate_flow::{
     model::{Boundary, Permission, Tools, tools},
 };
 
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest;
 use crate::source::tool_names;
@@ -25,7 +25,7 @@ pub(crate) fn permission_of(fields: &Fields<'_, '_>) -> Option<(Permission, Span
     if permission == Permission::Default {
         fields.push(
             Diagnostic::warning(
-                lints::WEAK_PERMISSION,
+                codes::WEAK_PERMISSION,
                 span,
                 "`default` asks a person before each action, and an unattended run has none: writing is denied",
             )
@@ -47,7 +47,7 @@ pub(crate) fn limit_permission(
         let (own, at_most) = (own.as_str(), at_most.as_str());
         let message = format!("`{step}` asks for `{own}`, but its agent may do `{at_most}` at most");
         found.push(
-            Diagnostic::warning(lints::WEAK_PERMISSION, span, message).step(step).hint(format!(
+            Diagnostic::warning(codes::WEAK_PERMISSION, span, message).step(step).hint(format!(
                 "write `{own}` in `{}`, or remove the step's",
                 found.name("runner.boundaries")
             )),
@@ -84,7 +84,7 @@ pub(crate) fn check_tools(
                 "no tool of `allowedTools` can change files, though `permissionMode` is `{}`",
                 permission.as_str()
             );
-            let finding = Diagnostic::warning(lints::WEAK_PERMISSION, span, message);
+            let finding = Diagnostic::warning(codes::WEAK_PERMISSION, span, message);
             fields.push(finding.hint("add `Edit`, `Write` or `Bash`, or write `plan`"));
         }
         return;
@@ -96,7 +96,7 @@ pub(crate) fn check_tools(
     let message =
         format!("{} {does} nothing but write, and `permissionMode` is `plan`", suggest::quote_names(&names));
     fields.push(
-        Diagnostic::warning(lints::WEAK_PERMISSION, first.span, message)
+        Diagnostic::warning(codes::WEAK_PERMISSION, first.span, message)
             .hint("write `acceptEdits`, or remove what writes"),
     );
 }

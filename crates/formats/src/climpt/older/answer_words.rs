@@ -10,7 +10,7 @@ use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::kinds::Intent;
 use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
 use crate::climpt::schemas::answer::enum_values_of_schema;
-use crate::lints;
+use crate::codes;
 use crate::source::loader::SourceLoader;
 use crate::source::suggest::quote_names;
 
@@ -39,7 +39,7 @@ pub(crate) fn check_words(
             quote_names(&words)
         );
         desk.found.push(
-            Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message)
+            Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message)
                 .step(id)
                 .hint("add the intents to the schema's `enum`: with what it lists a step can only give up"),
         );
@@ -81,7 +81,7 @@ pub(crate) fn check_words(
             "`allowedIntents` and the schema's `enum` have to agree",
         ),
     };
-    desk.found.push(Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
+    desk.found.push(Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
 }
 
 /// Whether no word of a schema maps to an intent with a transition. A fallback for unreadable intents counts as one.
@@ -103,13 +103,13 @@ fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>
         let message = format!(
             "the schema of `{id}` takes any text at `{field}`, and tells no agent what it can decide"
         );
-        Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, span, message)
+        Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, span, message)
             .hint("list the words in an `enum`: another word is a bad answer")
     } else {
         let message = format!(
             "the schema of `{id}` takes no text at `{field}`, where its answers say what they decide"
         );
-        Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, span, message)
+        Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, span, message)
             .hint("make it a text with an `enum` of intents")
     };
     desk.found.push(finding.step(id));
@@ -144,7 +144,7 @@ pub(crate) fn bind_step_id(
     let span = reference.schema.span;
     let warn = |message: String| {
         let hint = format!("add `\"stepId\": {{ \"const\": \"{id}\" }}` to its `properties`");
-        let finding = Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, span, message);
+        let finding = Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, span, message);
         desk.found.push(finding.step(id).hint(hint));
     };
     let Some(place) = schema.pointer_mut("/properties/stepId") else {

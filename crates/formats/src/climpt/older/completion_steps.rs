@@ -9,7 +9,7 @@ use crate::climpt::registry::step_definition::{
 };
 use crate::climpt::registry::transition::{Transition, TransitionTarget, read_transitions};
 use crate::climpt::validation::definition::{ValidationStep, check_id, read_conditions, read_on_failure};
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Text};
 
@@ -34,7 +34,7 @@ pub(crate) fn read_completion<'j>(
     if !id.starts_with("complete.") {
         let message = format!("`completionSteps` name `{id}`, which is no `complete.*` step");
         fields.push(
-            Diagnostic::error(lints::WRONG_DIRECTION, entry.key_span, message)
+            Diagnostic::error(codes::WRONG_DIRECTION, entry.key_span, message)
                 .hint("call it `complete.DOMAIN`, or remove it"),
         );
     }
@@ -84,7 +84,7 @@ pub(crate) fn read_completion<'j>(
     if !also_in_steps && step.schema.is_none() && fields.entry("outputSchemaRef").is_none() {
         let message = format!("`{id}` lacks `outputSchemaRef`");
         fields.push(
-            Diagnostic::error(lints::MISSING_KEY, entry.key_span, message)
+            Diagnostic::error(codes::MISSING_KEY, entry.key_span, message)
                 .hint("say what its answer looks like, or define the step in `steps`"),
         );
     }

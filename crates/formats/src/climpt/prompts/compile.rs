@@ -21,7 +21,7 @@ use super::variables::{PromptScope, Variables};
 use crate::climpt::agent::parameters::normalize_variable_name;
 use crate::climpt::registry::index::StepIndex;
 use crate::climpt::registry::step_definition::StepDefinition;
-use crate::lints;
+use crate::codes;
 use crate::source::loader::SourceLoader;
 use crate::source::shared::SharedCell;
 use crate::source::suggest::quote_names;
@@ -143,7 +143,7 @@ impl<'c, 'f, 'j> PromptCompiler<'c, 'f, 'j> {
                 body.prompt.malformed = true;
                 let at = matter.body_at + fault.at;
                 body.push(
-                    Diagnostic::error(lints::MALFORMED_TEMPLATE, body.span(at, 2), fault.what)
+                    Diagnostic::error(codes::MALFORMED_TEMPLATE, body.span(at, 2), fault.what)
                         .hint("blocks are `{{#each x}}…{{/each}}` and `{{#if x}}…{{else}}…{{/if}}`"),
                 );
             }
@@ -174,7 +174,7 @@ impl<'c, 'f, 'j> PromptCompiler<'c, 'f, 'j> {
         self.reads.unreadable();
         let what = if file.text.trim().is_empty() { "is empty" } else { "has a front matter, but no prompt" };
         let finding = Diagnostic::warning(
-            lints::MISSING_PROMPT,
+            codes::MISSING_PROMPT,
             Span::start_of(file.file),
             format!("`{}` {what}", file.path),
         );
@@ -196,7 +196,7 @@ impl<'c, 'f, 'j> PromptCompiler<'c, 'f, 'j> {
         let report = |names: &[String], span, message: String| {
             if !names.is_empty() {
                 self.desk.found.push(
-                    Diagnostic::warning(lints::UNKNOWN_VARIABLE, span, message)
+                    Diagnostic::warning(codes::UNKNOWN_VARIABLE, span, message)
                         .hint("use `{uv-name}` with a parameter or an input, or remove them"),
                 );
             }

@@ -9,7 +9,7 @@ use super::path_template::PathTemplates;
 use crate::climpt::agent::definition::AgentDefinition;
 use crate::climpt::agent_paths::AgentFolder;
 use crate::climpt::registry::definition::RegistryDefinition;
-use crate::lints;
+use crate::codes;
 use crate::source::files::join_path;
 use crate::source::loader::{LoadedFile, SourceLoader};
 use crate::source::shared::SharedCell;
@@ -112,7 +112,7 @@ impl<'p> PromptFiles<'p> {
                 let Some(path) = join_path(base, &relative) else {
                     desk.found.push(
                         Diagnostic::error(
-                            lints::ESCAPES_ROOT,
+                            codes::ESCAPES_ROOT,
                             span,
                             format!("`{relative}` leads out of the project"),
                         )
@@ -166,7 +166,7 @@ impl<'p> PromptFiles<'p> {
             "correct `c1`, `userPromptsBase` or `pathTemplate`, or write the files; the first: {}",
             missing[0].message
         );
-        desk.found.push(Diagnostic::error(lints::MISSING_PROMPT, at, message).hint(hint));
+        desk.found.push(Diagnostic::error(codes::MISSING_PROMPT, at, message).hint(hint));
     }
 
     /// Reports a base of the registry without prompts, if other bases have some.
@@ -174,7 +174,7 @@ impl<'p> PromptFiles<'p> {
         if let (Some((base, _)), (false, true)) = (self.own, self.found.get()) {
             let message = format!("no prompt was found below `{}`", base.text);
             desk.found.push(
-                Diagnostic::warning(lints::UNUSED_KEY, base.span, message)
+                Diagnostic::warning(codes::UNUSED_KEY, base.span, message)
                     .hint("correct the path, or remove `userPromptsBase`"),
             );
         }

@@ -11,7 +11,7 @@ use crate::climpt::agent::parameters::normalize_variable_name;
 use crate::climpt::registry::index::StepIndex;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::climpt::validation::definition::{FailurePattern, ValidatorDefinition};
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::shared::SharedCell;
 use crate::source::suggest::quote_names;
@@ -174,7 +174,7 @@ impl FrontMatterClashes {
             self.note(file, "params", listed.is_empty(), || {
                 let message = format!("`params` in the front matter of `{}` have no effect", file.path);
                 let finding =
-                    Diagnostic::warning(lints::UNUSED_KEY, span_of_key(file, matter, "params"), message);
+                    Diagnostic::warning(codes::UNUSED_KEY, span_of_key(file, matter, "params"), message);
                 of_user(finding, user).hint("only failure prompts take them; remove them")
             });
             return;
@@ -217,7 +217,7 @@ impl FrontMatterClashes {
                 || {
                     let message = format!("the front matter lists `{name}`, which the prompt does not read");
                     let finding = Diagnostic::warning(
-                        lints::UNUSED_VARIABLE,
+                        codes::UNUSED_VARIABLE,
                         span_of_key(file, matter, "uvVariables"),
                         message,
                     );
@@ -313,7 +313,7 @@ fn build_mismatch_finding(
     message: String,
     user: PromptUser<'_>,
 ) -> Diagnostic {
-    let finding = Diagnostic::warning(lints::FRONT_MATTER_MISMATCH, span_of_key(file, matter, key), message)
+    let finding = Diagnostic::warning(codes::FRONT_MATTER_MISMATCH, span_of_key(file, matter, key), message)
         .hint("correct the front matter, or the registry, which decides");
     of_user(finding, user)
 }
@@ -344,13 +344,13 @@ pub(crate) fn check_matter(file: &PromptFile, matter: &FrontMatter<'_>, found: &
         let message = format!("the front matter of `{}` is no YAML: {reason}", file.path);
         let (span, hint) =
             (Span { file: file.file, start: at, end: at + 1 }, "correct it, or remove the lines of `---`");
-        found.push(Diagnostic::error(lints::INVALID_YAML, span, message).hint(hint));
+        found.push(Diagnostic::error(codes::INVALID_YAML, span, message).hint(hint));
     }
     let Some(map) = &matter.matter else { return };
     for key in map.keys().filter(|key| !KEYS.contains(&key.as_str())) {
         let message = format!("`{key}` in the front matter of `{}` has no effect", file.path);
         found.push(
-            Diagnostic::warning(lints::UNUSED_KEY, span_of_key(file, matter, key), message).hint("remove it"),
+            Diagnostic::warning(codes::UNUSED_KEY, span_of_key(file, matter, key), message).hint("remove it"),
         );
     }
     for key in ["uvVariables", "customVariables", "params"] {
@@ -362,7 +362,7 @@ pub(crate) fn check_matter(file: &PromptFile, matter: &FrontMatter<'_>, found: &
         if !good {
             let message = format!("`{key}` in the front matter of `{}` must be a list of texts", file.path);
             found.push(
-                Diagnostic::error(lints::WRONG_TYPE, span_of_key(file, matter, key), message)
+                Diagnostic::error(codes::WRONG_TYPE, span_of_key(file, matter, key), message)
                     .hint("write one name a line, each after `- `"),
             );
         }

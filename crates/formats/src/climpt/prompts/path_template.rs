@@ -6,7 +6,7 @@ use cuegate_flow::diagnostics::Diagnostic;
 
 use super::files::PromptKey;
 use crate::climpt::registry::definition::RegistryDefinition;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::quote_names;
 use crate::values::json::Text;
@@ -85,7 +85,7 @@ fn has_known_placeholders(written: Text<'_>, found: &Findings) -> bool {
         (false, true) => return true,
     };
     found.push(
-        Diagnostic::error(lints::INVALID_VALUE, written.span, message)
+        Diagnostic::error(codes::INVALID_VALUE, written.span, message)
             .hint("use `{c1}`, `{c2}`, `{c3}`, `{edition}` and `{adaptation}`"),
     );
     false
@@ -96,7 +96,7 @@ fn check_parts(written: Text<'_>, adapted: bool, registry: &RegistryDefinition<'
     let key = if adapted { "pathTemplate" } else { "pathTemplateNoAdaptation" };
     let has = |part: &str| written.text.contains(&format!("{{{part}}}"));
     let report = |message: String, hint: &str| {
-        found.push(Diagnostic::warning(lints::UNUSED_KEY, written.span, message).hint(hint));
+        found.push(Diagnostic::warning(codes::UNUSED_KEY, written.span, message).hint(hint));
     };
     for (part, values) in collect_part_values(registry, adapted) {
         // A single adaptation is lost as well: it distinguishes this prompt from others.

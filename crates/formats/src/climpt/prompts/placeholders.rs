@@ -18,7 +18,7 @@ use super::undeclared_variables;
 use super::unresolved_placeholders::UnresolvedPlaceholders;
 use super::variables::{Meaning, PromptScope};
 use crate::climpt::validation::lowering::validators_of;
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::find_nearest_name;
 use crate::templates::{
     FailureNode, Hole, PromptPart, parse_failure_prompt, parse_prompt_parts, split_front_matter,
@@ -103,7 +103,7 @@ impl<'j> PromptBody<'_, '_, '_, 'j> {
                 None => "write `{uv-name}` for a value of the run".to_owned(),
             };
             let span = self.span(prose.at + at, written.len());
-            self.push(Diagnostic::warning(lints::UNKNOWN_PLACEHOLDER, span, message).hint(hint));
+            self.push(Diagnostic::warning(codes::UNKNOWN_PLACEHOLDER, span, message).hint(hint));
         }
     }
 
@@ -304,7 +304,7 @@ impl<'j> PromptBody<'_, '_, '_, 'j> {
             Meaning::Unknown if self.user.yields(name) => {
                 let message =
                     format!("`{written}` is no value of the run: a failing validator yields `{name}`");
-                let finding = Diagnostic::error(lints::UNKNOWN_VARIABLE, span, message);
+                let finding = Diagnostic::error(codes::UNKNOWN_VARIABLE, span, message);
                 self.push(finding.hint(format!("write `{{{{{name}}}}}`")));
                 self.reads_failure_value(name, span.start as usize);
                 Piece::Failure(name.into())
@@ -366,7 +366,7 @@ impl<'j> PromptBody<'_, '_, '_, 'j> {
                 None => format!("add a step `{id}`"),
             };
             self.push(
-                Diagnostic::error(lints::UNKNOWN_TARGET, span, format!("there is no step `{id}`")).hint(hint),
+                Diagnostic::error(codes::UNKNOWN_TARGET, span, format!("there is no step `{id}`")).hint(hint),
             );
             pieces.push(Piece::Text(written.into()));
             return;
@@ -380,7 +380,7 @@ impl<'j> PromptBody<'_, '_, '_, 'j> {
                 format!("the prompt includes more than {SECTIONS_MAX} sections")
             };
             // The finding is named after the section, so that the same finding from several prompts is reported once.
-            let finding = Diagnostic::error(lints::ENDLESS_SECTION, span, message).step(section.id);
+            let finding = Diagnostic::error(codes::ENDLESS_SECTION, span, message).step(section.id);
             compiler.desk.found.push(finding.hint("remove the inclusion"));
             return;
         }

@@ -17,7 +17,7 @@ use crate::climpt::agent::parameters::normalize_variable_name;
 use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::kinds::StepKind;
 use crate::climpt::registry::step_definition::StepDefinition;
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::{find_nearest_name, quote_names};
 use crate::templates::is_name;
 use crate::values::json::Text;
@@ -96,7 +96,7 @@ fn report_fallback(
         let (id, key_text) = (step.id, key.text);
         let message = format!("`{id}` has no prompt file, and the built-in `{key_text}` is only for safety");
         compiler.desk.found.push(
-            Diagnostic::warning(lints::MISSING_PROMPT, key.span, message)
+            Diagnostic::warning(codes::MISSING_PROMPT, key.span, message)
                 .step(id)
                 .hint(format!("write {}", quote_names(tried))),
         );
@@ -127,7 +127,7 @@ fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &P
     if let (Some(own), Some(found)) = (own, found) {
         let message = format!("`{}` has no effect: the closure action's prompt `{found}` is there", own.text);
         compiler.desk.found.push(
-            Diagnostic::warning(lints::UNUSED_KEY, own.span, message)
+            Diagnostic::warning(codes::UNUSED_KEY, own.span, message)
                 .step(step.id)
                 .hint("remove `adaptation`, or change `defaultClosureAction`"),
         );
@@ -141,7 +141,7 @@ fn check_fallback(step: &StepDefinition<'_>, compiler: &PromptCompiler<'_, '_, '
     if let Some(key) = unknown {
         compiler.desk.found.push(
             Diagnostic::warning(
-                lints::MISSING_PROMPT,
+                codes::MISSING_PROMPT,
                 key.span,
                 format!("there is no built-in prompt `{}` for `{}`", key.text, step.id),
             )
@@ -164,7 +164,7 @@ fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Prompt
     let finding = match step.fallback_key {
         Some(key) if !step.section => {
             Diagnostic::error(
-                lints::MISSING_PROMPT,
+                codes::MISSING_PROMPT,
                 key.span,
                 // The wording of "14. Steps Registry", 14.4.1.
                 format!(
@@ -175,7 +175,7 @@ fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Prompt
             .hint(fallback_hint(key.text, "write the file"))
         }
         _ => Diagnostic::error(
-            lints::MISSING_PROMPT,
+            codes::MISSING_PROMPT,
             step.span,
             format!("`{}` has no prompt: no file {tried}", step.id),
         )
@@ -216,7 +216,7 @@ fn check_variables(
             name.text, step.id
         );
         found.push(
-            Diagnostic::warning(lints::UNUSED_VARIABLE, name.span, message)
+            Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message)
                 .step(step.id)
                 .hint(format!("write `{only}` in its place, or remove it and add `{only}`")),
         );
@@ -226,7 +226,7 @@ fn check_variables(
         let message =
             format!("the prompt of `{}` reads `{name}`, which its `uvVariables` do not list", step.id);
         found.push(
-            Diagnostic::warning(lints::UNDECLARED_VARIABLE, *span, message)
+            Diagnostic::warning(codes::UNDECLARED_VARIABLE, *span, message)
                 .step(step.id)
                 .hint(format!("add `{name}` to `uvVariables`")),
         );
@@ -241,7 +241,7 @@ fn check_variables(
     for name in listed.filter(|name| !is_read(name)) {
         let message = format!("the front matter lists `{name}`, which `uvVariables` of `{}` do not", step.id);
         found.push(
-            Diagnostic::warning(lints::UNDECLARED_VARIABLE, start, message)
+            Diagnostic::warning(codes::UNDECLARED_VARIABLE, start, message)
                 .step(step.id)
                 .hint(format!("add `{name}` to `uvVariables`, or remove it from the front matter")),
         );
@@ -265,7 +265,7 @@ fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &PromptCo
         let names: Vec<&str> = others.iter().map(|name| name.text).collect();
         let (names, id) = (quote_names(&names), step.id);
         let message = format!("`uvVariables` list {names}, which the prompt of `{id}` does not read");
-        let finding = Diagnostic::warning(lints::UNUSED_VARIABLE, others[0].span, message).step(id);
+        let finding = Diagnostic::warning(codes::UNUSED_VARIABLE, others[0].span, message).step(id);
         found.push(
             finding
                 .hint("see that it is the right prompt, and read them there, or remove them from the list"),
@@ -277,7 +277,7 @@ fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &PromptCo
         let message =
             format!("`uvVariables` list `{}`, which the prompt of `{}` does not read", name.text, step.id);
         found.push(
-            Diagnostic::warning(lints::UNUSED_VARIABLE, name.span, message).step(step.id).hint(unread_hint(
+            Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message).step(step.id).hint(unread_hint(
                 name.text,
                 &[prompt],
                 "the prompt",
@@ -317,7 +317,7 @@ fn check_task(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &PromptCompi
     if uses && !prompt.reads_task {
         found.push(
             Diagnostic::warning(
-                lints::UNUSED_VARIABLE,
+                codes::UNUSED_VARIABLE,
                 span,
                 format!("`usesStdin` asks for the task, which the prompt of `{}` does not read", step.id),
             )
@@ -328,7 +328,7 @@ fn check_task(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &PromptCompi
     if let Some(at) = prompt.input_text.filter(|_| !uses) {
         found.push(
             Diagnostic::warning(
-                lints::UNDECLARED_VARIABLE,
+                codes::UNDECLARED_VARIABLE,
                 at,
                 format!("the prompt of `{}` reads the task, but its `usesStdin` is false", step.id),
             )

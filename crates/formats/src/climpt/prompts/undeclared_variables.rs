@@ -10,7 +10,7 @@ use cuegate_flow::{
 };
 
 use super::unused::VariableReads;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::shared::SharedCell;
 use crate::source::suggest::{find_nearest_name, quote_names};
@@ -31,7 +31,7 @@ pub(crate) fn build_undefined_finding(prompt: &str, name: &str, span: Span, know
         None => format!("declare a parameter `{name}`, or give it with `--set {name}=VALUE`"),
     };
     let message = format!("undefined variable `{name}` in {prompt}");
-    Diagnostic::error(lints::UNKNOWN_VARIABLE, span, message).hint(hint)
+    Diagnostic::error(codes::UNKNOWN_VARIABLE, span, message).hint(hint)
 }
 
 impl UndefinedVariables {

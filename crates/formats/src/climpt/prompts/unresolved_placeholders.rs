@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 
-use crate::lints;
+use crate::codes;
 
 /// The unresolved placeholders of one prompt.
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ impl UnresolvedPlaceholders {
                 more => format!(", here and at {more} more places"),
             };
             let message = format!("`{written}` {why}{more}");
-            Diagnostic::warning(lints::UNKNOWN_PLACEHOLDER, span, message).hint(hint)
+            Diagnostic::warning(codes::UNKNOWN_PLACEHOLDER, span, message).hint(hint)
         })
     }
 }

@@ -9,7 +9,7 @@ use super::step_prompt::MANY;
 use crate::climpt::agent::definition::AgentDefinition;
 use crate::climpt::registry::inputs::DeclaredInput;
 use crate::climpt::registry::step_definition::StepDefinition;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::shared::SharedCell;
 use crate::source::suggest::{find_nearest_name, quote_names};
@@ -125,7 +125,7 @@ impl VariableReads {
                     "rename it: names that prompts can read have letters, digits, `_`, `-` and `.`".to_owned()
                 }
             };
-            found.push(Diagnostic::warning(lints::UNUSED_VARIABLE, param.span, message).hint(hint));
+            found.push(Diagnostic::warning(codes::UNUSED_VARIABLE, param.span, message).hint(hint));
         }
     }
 
@@ -141,7 +141,7 @@ impl VariableReads {
             };
             found.push(
                 Diagnostic::warning(
-                    lints::UNUSED_DEFINITION,
+                    codes::UNUSED_DEFINITION,
                     step.span,
                     format!("no prompt includes `{}`", step.id),
                 )
@@ -159,7 +159,7 @@ impl VariableReads {
         if unread.len() >= MANY {
             let names: Vec<&str> = unread.iter().map(|input| &*input.name).collect();
             let message = format!("no prompt of `{step}` reads its inputs {}", quote_names(&names));
-            let finding = Diagnostic::warning(lints::UNUSED_VARIABLE, unread[0].span, message).step(step);
+            let finding = Diagnostic::warning(codes::UNUSED_VARIABLE, unread[0].span, message).step(step);
             found.push(
                 finding.hint("see that it is the right prompt, and read them there, or remove the inputs"),
             );
@@ -168,7 +168,7 @@ impl VariableReads {
         for input in unread {
             let message = format!("no prompt of `{step}` reads its input `{}`", input.name);
             found.push(
-                Diagnostic::warning(lints::UNUSED_VARIABLE, input.span, message)
+                Diagnostic::warning(codes::UNUSED_VARIABLE, input.span, message)
                     .step(step)
                     .hint(format!("write `{{uv-{}}}` in the prompt, or remove the input", input.name)),
             );

@@ -10,7 +10,7 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use super::gate_lowering::{GateLowering, handoff_of};
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::{find_nearest_name, quote_names};
 use crate::values::json::Text;
 
@@ -91,7 +91,7 @@ pub(crate) fn check_reachable(
             false => (format!("`{path}` is never `{value}`"), &*hint),
         };
         let message = format!("{why}, so that `{}` is not selected by it", target.text);
-        lowering.push(Diagnostic::warning(lints::UNREACHABLE_TRANSITION, target.span, message).hint(hint));
+        lowering.push(Diagnostic::warning(codes::UNREACHABLE_TRANSITION, target.span, message).hint(hint));
     }
 }
 
@@ -172,9 +172,9 @@ fn check_left_elsewhere(lowering: &GateLowering<'_, '_, '_>, condition: &Text<'_
         (message, "write the whole path of the one that is meant".to_owned())
     };
     let finding = if has_default {
-        Diagnostic::warning(lints::UNASSIGNED_VALUE, condition.span, message)
+        Diagnostic::warning(codes::UNASSIGNED_VALUE, condition.span, message)
     } else {
-        Diagnostic::error(lints::UNASSIGNED_VALUE, condition.span, message)
+        Diagnostic::error(codes::UNASSIGNED_VALUE, condition.span, message)
     };
     lowering.push(finding.hint(hint));
 }

@@ -10,7 +10,7 @@ use crate::climpt::agent::definition::check_version;
 use crate::climpt::agent::entries::{COMPLETION_TYPES, completion_type, read_mapping};
 use crate::climpt::older::completion_steps::read_completion;
 use crate::climpt::validation::definition::{FailurePattern, ValidationStep, ValidatorDefinition};
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::find_nearest_name;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
@@ -151,7 +151,7 @@ fn read_completions<'j>(fields: &Fields<'j, '_>, registry: &mut RegistryDefiniti
         if let Some(meant) = meant {
             let message =
                 format!("`completionSteps` names the undefined step `{id}`, to which nothing leads");
-            let finding = Diagnostic::error(lints::UNKNOWN_TARGET, entry.key_span, message).step(id);
+            let finding = Diagnostic::error(codes::UNKNOWN_TARGET, entry.key_span, message).step(id);
             // Only the name is wrong: the entry is not read again under the intended name.
             fields.push(finding.hint(format!("did you mean `{meant}`?")));
         }
@@ -214,7 +214,7 @@ fn report_incomplete(fields: &Fields<'_, '_>, steps: &[StepDefinition<'_>]) {
         message.push_str(&format!("\nSteps missing {key}: {ids}"));
     }
     let span = fields.entry("steps").map_or(fields.opening(), |entry| entry.key_span);
-    let finding = Diagnostic::error(lints::MISSING_KEY, span, message)
+    let finding = Diagnostic::error(codes::MISSING_KEY, span, message)
         .hint("add them; a step that is only included in other prompts is called `section.*`");
     let mut all = parts.iter().filter(|(_, ids)| !ids.is_empty()).map(|(_, ids)| ids.as_str());
     // The finding is about the steps; it can name only one of them.

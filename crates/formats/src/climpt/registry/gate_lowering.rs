@@ -19,7 +19,7 @@ use super::jump::lower_jump;
 use super::kinds::{Intent, StepKind};
 use super::step_definition::{GateDefinition, StepDefinition};
 use super::transition::{Transition, TransitionTarget};
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::quote_names;
 use crate::values::json::Text;
@@ -182,7 +182,7 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
             (Some((_, span)), _) if fails_fast => {
                 self.push(
                     Diagnostic::warning(
-                        lints::UNUSED_KEY,
+                        codes::UNUSED_KEY,
                         *span,
                         "`fallbackIntent` is ignored because `failFast` is true",
                     )
@@ -194,7 +194,7 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
             (None, Some((false, span))) if !gate.fallback_is_written => {
                 self.push(
                     Diagnostic::warning(
-                        lints::UNUSED_KEY,
+                        codes::UNUSED_KEY,
                         span,
                         "`failFast` is false, but no `fallbackIntent` says what an unreadable intent means",
                     )
@@ -217,7 +217,7 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
                 let allowed: Vec<&str> = intents.iter().map(|intent| intent.as_str()).collect();
                 self.push(
                     Diagnostic::error(
-                        lints::INTENT_NOT_OF_KIND,
+                        codes::INTENT_NOT_OF_KIND,
                         *span,
                         format!("`{id}` is a {} step, which cannot decide `{word}`", kind.as_str()),
                     )
@@ -228,7 +228,7 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
         self.check_led_on(gate);
         if gate.intents.is_empty() && !gate.misread {
             self.push(
-                Diagnostic::error(lints::INVALID_VALUE, gate.span, format!("`{id}` allows no intent"))
+                Diagnostic::error(codes::INVALID_VALUE, gate.span, format!("`{id}` allows no intent"))
                     .hint("name in `allowedIntents` what the step may decide"),
             );
         }
@@ -241,7 +241,7 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
         if let Some((intent, span)) = gate.fallback.filter(|(intent, _)| !is_said(intent)) {
             let message = format!("`fallbackIntent` is `{}`, which `{id}` does not allow", intent.as_str());
             self.push(
-                Diagnostic::error(lints::INVALID_VALUE, span, message)
+                Diagnostic::error(codes::INVALID_VALUE, span, message)
                     .hint("name one of its `allowedIntents`, or `abort`"),
             );
         }
@@ -270,7 +270,7 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
                 "add `transitions.{}`, or take {which} out of `allowedIntents`",
                 words.join("`, `transitions.")
             );
-            let finding = Diagnostic::error(lints::MISSING_TRANSITION, lost[0].1, message);
+            let finding = Diagnostic::error(codes::MISSING_TRANSITION, lost[0].1, message);
             self.push(finding.hint(hint));
         }
     }
@@ -287,7 +287,7 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
         if !allowed {
             self.push(
                 Diagnostic::error(
-                    lints::UNREACHABLE_TRANSITION,
+                    codes::UNREACHABLE_TRANSITION,
                     transition.span,
                     format!("`{}` has a transition for `{word}`, which it does not allow", self.step.id),
                 )
@@ -310,7 +310,7 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
         let is_self = target.text == self.step.id;
         let refuse = |why: &str, hint: &str| {
             let message = format!("`{word}` of `{from}` leads to `{name}`, a {} step{why}", to.as_str());
-            self.push(Diagnostic::error(lints::WRONG_DIRECTION, target.span, message).hint(hint.to_owned()));
+            self.push(Diagnostic::error(codes::WRONG_DIRECTION, target.span, message).hint(hint.to_owned()));
         };
         match (intent, to) {
             (Intent::Next | Intent::Jump, StepKind::Closure) => {
@@ -333,14 +333,14 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
                 let message =
                     format!("`handoff` of `{from}` leads to `{name}`, a work step that is no flow's entry");
                 self.push(
-                    Diagnostic::warning(lints::WRONG_DIRECTION, target.span, message)
+                    Diagnostic::warning(codes::WRONG_DIRECTION, target.span, message)
                         .hint("use `next` between work steps, or lead it to a closure step"),
                 );
             }
             (Intent::Next, _) if is_self => {
                 let message = format!("`next` of `{from}` leads to itself");
                 self.push(
-                    Diagnostic::warning(lints::SELF_NEXT, target.span, message)
+                    Diagnostic::warning(codes::SELF_NEXT, target.span, message)
                         .hint("use `repeat` for another round of the same step"),
                 );
             }
@@ -366,7 +366,7 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
                 let message =
                     format!("`complete` of `{from}` leads to `{name}`, which is no `complete.*` step");
                 self.push(
-                    Diagnostic::error(lints::WRONG_DIRECTION, target.span, message)
+                    Diagnostic::error(codes::WRONG_DIRECTION, target.span, message)
                         .hint("lead it to a `complete.*` step of `steps` or `completionSteps`; use `next` for other steps"),
                 );
             }
@@ -376,7 +376,7 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
                 let message =
                     format!("`{word}` of `{from}` leads to `{name}`, a step that completes the run");
                 self.push(
-                    Diagnostic::error(lints::WRONG_DIRECTION, target.span, message)
+                    Diagnostic::error(codes::WRONG_DIRECTION, target.span, message)
                         .hint("`complete` leads to `complete.*` steps; other intents lead to other steps"),
                 );
             }
@@ -426,14 +426,14 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
             if self.step.generation == Generation::Complete && intent == Intent::Abort {
                 let message = format!("`abort` ends the run, so that `{}` is never reached", target.text);
                 self.push(
-                    Diagnostic::warning(lints::UNUSED_KEY, target.span, message)
+                    Diagnostic::warning(codes::UNUSED_KEY, target.span, message)
                         .hint("write `\"target\": null`, or use `next` to go there"),
                 );
                 return;
             }
             let message = format!("`{word}` ends the run, so that it cannot lead to `{}`", target.text);
             self.push(
-                Diagnostic::error(lints::WRONG_DIRECTION, target.span, message)
+                Diagnostic::error(codes::WRONG_DIRECTION, target.span, message)
                     .hint("write `\"target\": null`"),
             );
         }
@@ -441,7 +441,7 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
 
     pub(crate) fn null_target(&self, intent: Intent, span: Span) {
         let message = format!("`{}` of `{}` leads nowhere", intent.as_str(), self.step.id);
-        self.push(Diagnostic::error(lints::MISSING_TRANSITION, span, message).hint(format!(
+        self.push(Diagnostic::error(codes::MISSING_TRANSITION, span, message).hint(format!(
             "lead it to a step: only `{}` of {} ends the flow",
             self.step.generation.ending().as_str(),
             self.step.generation.closure_step()

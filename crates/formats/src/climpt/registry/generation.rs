@@ -6,7 +6,7 @@
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use crate::climpt::agent::legacy::OLDER_TYPES;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::loader::SourceLoader;
 use crate::values::json::{Entry, Json, Kind};
@@ -79,7 +79,7 @@ pub(crate) fn detect_generation(
     {
         let message = format!("this is a piece, not a step registry: it has `{}`", entry.key);
         desk.found.push(
-            Diagnostic::error(lints::UNSUPPORTED_YET, entry.key_span, message)
+            Diagnostic::error(codes::UNSUPPORTED_YET, entry.key_span, message)
                 .hint("pieces are written in YAML: save it as a `.yaml` file, and name that"),
         );
         return None;
@@ -104,7 +104,7 @@ pub(crate) fn is_piece_path(path: &str, span: Span, found: &Findings) -> bool {
     if piece {
         found.push(
             Diagnostic::error(
-                lints::INVALID_VALUE,
+                codes::INVALID_VALUE,
                 span,
                 format!("`{path}` is a piece, which an agent cannot have as its registry"),
             )
@@ -135,7 +135,7 @@ fn report_mixed(generations: &[Generation], signs: &[Sign<'_>], desk: &SourceLoa
     let at = signs.iter().find(|sign| Some(&sign.generation) == rarest);
     desk.found.push(
         Diagnostic::error(
-            lints::MIXED_GENERATIONS,
+            codes::MIXED_GENERATIONS,
             at.map_or(registry_start(signs), |sign| sign.span),
             format!("this registry mixes generations: {}", parts.join("; ")),
         )

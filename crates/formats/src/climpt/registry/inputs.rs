@@ -15,7 +15,7 @@ use super::index::StepIndex;
 use super::step_definition::StepDefinition;
 use crate::climpt::agent::parameters::normalize_variable_name;
 use crate::climpt::prompts::variables::variable_of;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Json};
 
@@ -113,7 +113,7 @@ fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) 
     if let (Some((true, span)), Some(_)) = (written, &default) {
         let message = format!("`{}` has a default, so that `required` has no effect", entry.key);
         fields.push(
-            Diagnostic::warning(lints::UNUSED_KEY, span, message).hint("remove `required`, or the default"),
+            Diagnostic::warning(codes::UNUSED_KEY, span, message).hint("remove `required`, or the default"),
         );
     }
     let from = from.and_then(|from| {
@@ -121,7 +121,7 @@ fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) 
         if parts.is_none() {
             let message = format!("`{}` names no step and key", from.text);
             fields.push(
-                Diagnostic::error(lints::INVALID_VALUE, from.span, message)
+                Diagnostic::error(codes::INVALID_VALUE, from.span, message)
                     .hint("write the step's name, a dot and the name the data is left under"),
             );
         }
@@ -157,7 +157,7 @@ pub(crate) fn check_shadows(inputs: &[(&str, Vec<DeclaredInput>)], params: &[Par
             (None, None) => continue,
         };
         found.push(
-            Diagnostic::warning(lints::SHADOWED_VARIABLE, input.span, message)
+            Diagnostic::warning(codes::SHADOWED_VARIABLE, input.span, message)
                 .step(step)
                 .hint("give the input another name"),
         );

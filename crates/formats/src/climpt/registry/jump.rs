@@ -15,7 +15,7 @@ use super::kinds::{Intent, StepKind};
 use super::step_definition::{GateDefinition, TargetMode};
 use super::transition::{Transition, TransitionTarget};
 use crate::climpt::schemas::satisfiable::has_value;
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::quote_names;
 use crate::values::json::Text;
 
@@ -121,7 +121,7 @@ fn check_answers(lowering: &GateLowering<'_, '_, '_>, gate: &GateDefinition<'_>,
             "every `jump` of `{id}` is refused: `{field}` can be {what}, and allowed are {}",
             quote_names(&names)
         );
-        let finding = Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message);
+        let finding = Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message);
         lowering.push(finding.hint("list the steps that it may lead to in the schema's `enum`"));
         return;
     }
@@ -131,12 +131,12 @@ fn check_answers(lowering: &GateLowering<'_, '_, '_>, gate: &GateDefinition<'_>,
             quote_names(&refused),
             quote_names(&names)
         );
-        let finding = Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message);
+        let finding = Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message);
         lowering.push(finding.hint("take it out of the schema's `enum`, or allow it"));
     }
     if may_be_missing && default.is_none() {
         let message = format!("answers of `{id}` may leave out `{field}`, and then a `jump` names no step");
-        let finding = Diagnostic::note(lints::SCHEMA_GATE_MISMATCH, *span, message);
+        let finding = Diagnostic::note(codes::SCHEMA_GATE_MISMATCH, *span, message);
         lowering.push(finding.hint("list it in `required` of the schema, or give `transitions.jump.target`"));
     }
 }
@@ -155,7 +155,7 @@ fn check_fallback(lowering: &GateLowering<'_, '_, '_>, gate: &GateDefinition<'_>
         || gate.fail_fast.is_some_and(|(fails_fast, _)| !fails_fast);
     if needs_answer && acts {
         let message = "`fallbackIntent` has no effect: an answer that cannot be used names no step for `jump` to lead to";
-        let finding = Diagnostic::warning(lints::UNUSED_KEY, span, message);
+        let finding = Diagnostic::warning(codes::UNUSED_KEY, span, message);
         lowering.push(finding.hint("give `transitions.jump.target`, or fall back to another intent"));
     }
 }
@@ -167,7 +167,7 @@ fn check_inert(
     rule: Option<&TransitionTarget<'_>>,
 ) {
     let inert = |span, message: &str, hint: &str| {
-        lowering.push(Diagnostic::warning(lints::UNUSED_KEY, span, message).hint(hint));
+        lowering.push(Diagnostic::warning(codes::UNUSED_KEY, span, message).hint(hint));
     };
     let mode = gate.target_mode.map(|(mode, _)| mode);
     if let (Some((TargetMode::Dynamic, span)), None, Some(_)) = (gate.target_mode, &gate.target_field, rule) {
@@ -227,7 +227,7 @@ fn report_missing_target(
 ) -> Option<Edge<Name>> {
     let at =
         gate.intents.iter().find(|(intent, _)| *intent == Intent::Jump).map_or(gate.span, |(_, span)| *span);
-    lowering.push(Diagnostic::error(lints::MISSING_TRANSITION, at, message).hint(hint));
+    lowering.push(Diagnostic::error(codes::MISSING_TRANSITION, at, message).hint(hint));
     None
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cuegate_flow::diagnostics::Diagnostic;
 
 use super::kinds::StepKind;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Json, Kind};
 
@@ -58,7 +58,7 @@ fn flatten_address(step: &mut Entry, c1: Option<&str>, first: &mut Option<Entry>
             (Some(own), Some(known)) if own == known => {}
             (Some(own_c1), Some(known)) => {
                 let message = format!("`c1` of `{}` is `{own_c1}`, that of other steps `{known}`", step.key);
-                let finding = Diagnostic::error(lints::UNSUPPORTED_YET, own.value.span, message);
+                let finding = Diagnostic::error(codes::UNSUPPORTED_YET, own.value.span, message);
                 found.push(finding.hint("keep the prompts of all steps in one folder"));
             }
             _ => *first = Some(own),
@@ -101,7 +101,7 @@ fn convert_conditions(validation: &mut Entry, found: &Findings) {
     let has_some = !before.is_empty();
     if let Some(before) = remove_entry(&mut validation.value, "preflightConditions").filter(|_| has_some) {
         let message = format!("`preflightConditions` of `{}` are not supported yet", validation.key);
-        let finding = Diagnostic::error(lints::UNSUPPORTED_YET, before.key_span, message);
+        let finding = Diagnostic::error(codes::UNSUPPORTED_YET, before.key_span, message);
         found.push(finding.hint("check them before the run, or in `postLLMConditions`"));
     }
 }

@@ -7,7 +7,7 @@ use cuegate_flow::{
 };
 
 use super::step_definition::StepDefinition;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::quote_names;
 
@@ -24,7 +24,7 @@ pub(crate) fn refuse_sections(draft: &mut Draft, definitions: &[StepDefinition<'
         if section {
             let message =
                 format!("{from} leads to `{}`, a section, which only other prompts include", name.text);
-            let finding = Diagnostic::error(lints::UNKNOWN_TARGET, name.span, message);
+            let finding = Diagnostic::error(codes::UNKNOWN_TARGET, name.span, message);
             let finding = finding.hint(match flow.as_slice() {
                 [] => "add a step with `structuredGate`, `transitions` and `outputSchemaRef`".to_owned(),
                 steps => format!("name a step of the flow: {}", quote_names(steps)),

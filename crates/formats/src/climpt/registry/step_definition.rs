@@ -12,7 +12,7 @@ use crate::climpt::agent::model_names::model_of;
 use crate::climpt::agent::permission_mode::permission_of;
 use crate::source::suggest::{find_nearest_name, quote_names};
 use crate::values::json::{Entry, Fields, Text};
-use crate::{lints, source::findings::Findings};
+use crate::{codes, source::findings::Findings};
 
 /// A step as written. Settings that failed to parse are absent, and findings report them.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ pub(crate) fn read_step<'j>(
     if let Some(written) = written.filter(|written| written.text != id) {
         fields.push(
             Diagnostic::error(
-                lints::ID_MISMATCH,
+                codes::ID_MISMATCH,
                 written.span,
                 format!("the step of key `{id}` calls itself `{}`", written.text),
             )
@@ -226,7 +226,7 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
     if !missing.is_empty() {
         fields.lacks(
             Diagnostic::error(
-                lints::MISSING_KEY,
+                codes::MISSING_KEY,
                 step.span,
                 format!("`{}` lacks {}", step.id, quote_names(&missing)),
             )
@@ -241,9 +241,9 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
             step.c2.and_then(|c2| Some((c2.span, find_nearest_name(c2.text, StepKind::categories())?)));
         fields.push(match meant {
             Some((span, category)) => {
-                Diagnostic::error(lints::MISSING_KEY, span, message).did_you_mean(category)
+                Diagnostic::error(codes::MISSING_KEY, span, message).did_you_mean(category)
             }
-            None => Diagnostic::error(lints::MISSING_KEY, step.span, message)
+            None => Diagnostic::error(codes::MISSING_KEY, step.span, message)
                 .hint(format!("add `stepKind`: {}", quote_names(&StepKind::WORDS))),
         });
     }
@@ -343,7 +343,7 @@ fn read_intent(word: Text<'_>, generation: Generation, fields: &Fields<'_, '_>) 
     let intent = generation.intent(word.text);
     if intent.is_none() {
         let message = format!("`{}` is no intent", word.text);
-        let finding = Diagnostic::error(lints::INVALID_VALUE, word.span, message);
+        let finding = Diagnostic::error(codes::INVALID_VALUE, word.span, message);
         fields.push(generation.suggested(finding, word.text));
     }
     intent

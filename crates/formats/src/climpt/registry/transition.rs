@@ -4,7 +4,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::generation::Generation;
 use super::kinds::Intent;
-use crate::lints;
+use crate::codes;
 use crate::values::json::{Fields, Json, Kind, Text};
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(crate) fn read_transitions<'j>(
     for entry in step.names("transitions") {
         let Some(intent) = generation.intent(&entry.key) else {
             let message = format!("`{}` in `transitions` is no intent", entry.key);
-            let finding = Diagnostic::error(lints::INVALID_VALUE, entry.key_span, message);
+            let finding = Diagnostic::error(codes::INVALID_VALUE, entry.key_span, message);
             step.push(generation.suggested(finding, &entry.key));
             continue;
         };
@@ -132,7 +132,7 @@ fn read_cases<'j>(fields: &Fields<'j, '_>, condition: Option<Text<'j>>) -> Trans
             }
             Kind::Null => fields.push(
                 Diagnostic::error(
-                    lints::MISSING_TRANSITION,
+                    codes::MISSING_TRANSITION,
                     entry.value.span,
                     format!("`{}` in `targets` leads nowhere", entry.key),
                 )

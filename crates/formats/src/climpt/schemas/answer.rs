@@ -18,7 +18,7 @@ use crate::climpt::older::answer_words::{bind_step_id, check_words, say_intents}
 use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::kinds::Intent;
 use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
-use crate::lints;
+use crate::codes;
 use crate::schemas::close_object_schemas;
 use crate::schemas::{SchemaFault, UnresolvedSchema, resolve_in_draft};
 use crate::source::files::join_path;
@@ -135,30 +135,30 @@ impl<'a, 'f> AnswerSchemas<'a, 'f> {
         let finding = match &fault {
             // What is wrong with the file has been said, once.
             SchemaFault::Unreadable(_) => return None,
-            SchemaFault::Escapes(_) => Diagnostic::error(lints::ESCAPES_ROOT, file, message)
+            SchemaFault::Escapes(_) => Diagnostic::error(codes::ESCAPES_ROOT, file, message)
                 .hint("keep schemas below the schema base"),
             SchemaFault::NoFile(_) if at.is_some() => {
-                Diagnostic::error(lints::UNRESOLVED_SCHEMA, file, message)
+                Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message)
                     .hint("correct the `$ref`: it names a file beside the one that it stands in")
             }
-            SchemaFault::NoFile(_) => Diagnostic::error(lints::UNRESOLVED_SCHEMA, file, message)
+            SchemaFault::NoFile(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, file, message)
                 .hint("name a file below the schema base"),
             // What the step itself names, or what a reference in that schema does.
             SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } if at.is_some() => {
-                Diagnostic::error(lints::UNRESOLVED_SCHEMA, schema, message)
+                Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
                     .hint("correct the `$ref`, or define what it names")
             }
             SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => {
-                let finding = Diagnostic::error(lints::UNRESOLVED_SCHEMA, schema, message);
+                let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message);
                 let name = "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`";
                 let known = names_in(reference, bases, desk);
                 let known = known.iter().map(String::as_str);
                 or_hint(finding, reference.schema.text, known, || name.to_owned())
             }
-            SchemaFault::External(_) => Diagnostic::error(lints::UNRESOLVED_SCHEMA, schema, message)
+            SchemaFault::External(_) => Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
                 .hint("copy that schema into a file"),
             SchemaFault::Circular(_) | SchemaFault::TooMuch(_) => {
-                Diagnostic::error(lints::UNRESOLVED_SCHEMA, schema, message)
+                Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message)
                     .hint("an answer is sent a finite schema: unroll it")
             }
         };
@@ -210,7 +210,7 @@ fn compile_schema(written: &WrittenSchema<'_, '_>, schema: Value) -> Option<Sche
             let place = written.place(error.pointer());
             let message = format!("`{}` is no valid JSON Schema: {error}", place.schema);
             written.desk.found.push(
-                Diagnostic::error(lints::UNRESOLVED_SCHEMA, place.span, message)
+                Diagnostic::error(codes::UNRESOLVED_SCHEMA, place.span, message)
                     .step(written.step)
                     .hint("correct the schema"),
             );
@@ -231,7 +231,7 @@ fn check_intents(
     let id = step.id;
     let push = |message: String, hint: String| {
         desk.found
-            .push(Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, pointer.span, message).step(id).hint(hint));
+            .push(Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, pointer.span, message).step(id).hint(hint));
     };
     let Some(listed) = enum_values_of_schema(find_at_pointer(schema, pointer.text.trim_start_matches('#')))
     else {
@@ -325,7 +325,7 @@ pub(crate) fn enum_values_of_schema(schema: Option<&Value>) -> Option<Vec<String
 fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &SourceLoader<'_>) {
     if let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| !schema.can_produce(field)) {
         let message = format!("`intentField` of `{id}` is `{field}`, where the schema allows no value");
-        let finding = Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id);
+        let finding = Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id);
         desk.found.push(match (near_path(field, schema.value()), gate.schema_pointer) {
             (Some(near), _) => finding.did_you_mean(&near),
             (None, Some(_)) => finding.hint("name the field that `intentSchemaRef` describes"),
@@ -344,7 +344,7 @@ fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Sour
                 pointer.text
             );
             desk.found.push(
-                Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message)
+                Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message)
                     .step(id)
                     .hint("let `intentField` and `intentSchemaRef` name the same field"),
             );
@@ -372,7 +372,7 @@ fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, desk: &Sourc
             )
         }
     };
-    desk.found.push(Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
+    desk.found.push(Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
 }
 
 /// How far a schema names the segments of a path, and which properties it names there.
@@ -418,9 +418,9 @@ fn check_handoff(
         let left_open = named && open().is_some_and(|open| open.can_produce(path));
         let message = format!("handoff field `{path}` of `{id}` is not in its output schema");
         let finding = if left_open {
-            Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message)
+            Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message)
         } else {
-            Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message)
+            Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message)
         };
         let finding = finding.step(id);
         let otherwise = || "add the field to the schema, or correct the path".to_owned();

@@ -10,7 +10,7 @@ use super::answer::{find_at_pointer, find_at_pointer_mut, top_level};
 use super::position::{locate_schema_part, tokens_of_pointer};
 use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
-use crate::lints;
+use crate::codes;
 use crate::source::loader::SourceLoader;
 
 /// A schema as it is written.
@@ -36,7 +36,7 @@ impl WrittenSchema<'_, '_> {
         };
         let message = format!("no answer fits the schema `{}`: {part} {}", place.schema, found.why);
         self.desk.found.push(
-            Diagnostic::error(lints::IMPOSSIBLE_SCHEMA, place.span, message)
+            Diagnostic::error(codes::IMPOSSIBLE_SCHEMA, place.span, message)
                 .step(self.step)
                 .hint("correct the schema: every answer is a bad answer"),
         );
@@ -139,7 +139,7 @@ pub(crate) fn check_presence(
             "no answer that fits the schema of `{id}` has `{field}`, which says what they decide: it {}",
             impossible.why
         );
-        let finding = Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id);
+        let finding = Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id);
         desk.found.push(finding.hint("correct what the schema says around the field"));
         return;
     }
@@ -147,7 +147,7 @@ pub(crate) fn check_presence(
         return;
     }
     let message = format!("intent field `{field}` of `{id}` is not required by its schema");
-    desk.found.push(Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(
+    desk.found.push(Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(
         "list it in `required` of the schema: an answer without it is asked again, and then the run has failed",
     ));
 }

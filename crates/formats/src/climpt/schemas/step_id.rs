@@ -7,7 +7,7 @@ use super::answer::enum_values_of_schema;
 use super::satisfiable::WrittenSchema;
 use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::step_definition::StepDefinition;
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::quote_names;
 
 /// Where a schema says which step it is for.
@@ -30,16 +30,16 @@ pub(crate) fn check_step_id(
     // There is one of its own: that is the one which was meant.
     if let Some(own) = names().into_iter().find(|name| last_segment_of_name(name) == id && name != named.text)
     {
-        let finding = Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, named.span, message);
+        let finding = Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, named.span, message);
         written.desk.found.push(finding.step(id).did_you_mean(&own));
         return false;
     }
     let is_of_other = steps.iter().any(|step| step == last_segment_of_name(named.text));
     let span = if is_of_other { named.span } else { written.place(STEP_ID).span };
     let finding = match step.generation {
-        Generation::Complete => Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, span, message),
+        Generation::Complete => Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, span, message),
         Generation::Closing | Generation::Check => {
-            Diagnostic::warning(lints::SCHEMA_GATE_MISMATCH, span, message)
+            Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, span, message)
         }
     };
     let hint = match is_of_other {

@@ -8,7 +8,7 @@ use cuegate_flow::{
 use super::answer::enum_values_of_schema;
 use crate::climpt::registry::kinds::Intent;
 use crate::climpt::registry::step_definition::{GateDefinition, StepDefinition};
-use crate::lints;
+use crate::codes;
 use crate::source::loader::SourceLoader;
 use crate::source::suggest::quote_names;
 
@@ -49,6 +49,6 @@ pub(crate) fn check_bars(
     );
     let hint = "correct what the schema says around the field (`anyOf`, `not`, `if`, an `enum` of the whole), or take the \
                 intent out of `allowedIntents`, of `transitions` and of the `enum`";
-    desk.found.push(Diagnostic::error(lints::SCHEMA_GATE_MISMATCH, *span, message).step(step.id).hint(hint));
+    desk.found.push(Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message).step(step.id).hint(hint));
     true
 }

@@ -6,7 +6,7 @@ use cuegate_flow::{
 };
 
 use crate::climpt::registry::step_definition::read_schema_reference;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::{format_suggestion, or_hint};
 use crate::values::json::{Entry, Fields, Text};
@@ -142,7 +142,7 @@ impl<'j> ValidatorDefinition<'j> {
         if fields.nullable("failurePattern").is_none() {
             fields.lacks(
                 Diagnostic::error(
-                    lints::MISSING_KEY,
+                    codes::MISSING_KEY,
                     entry.key_span,
                     format!("validator `{}` names no `failurePattern`", entry.key),
                 )
@@ -178,7 +178,7 @@ fn read_extractors<'j>(fields: &Fields<'j, '_>) -> Vec<(Text<'j>, Extractor)> {
             let names: Vec<&str> = EXTRACTORS.iter().map(|(name, _)| *name).collect();
             fields.push(
                 Diagnostic::warning(
-                    lints::UNKNOWN_NAME,
+                    codes::UNKNOWN_NAME,
                     entry.value.span,
                     format!("`{name}` is no extractor, so that `{}` stays empty", entry.key),
                 )
@@ -202,7 +202,7 @@ impl<'j> ValidationStep<'j> {
             let message =
                 format!("the validation of `{}` has no conditions, so it would validate nothing", entry.key);
             fields.lacks(
-                Diagnostic::error(lints::INVALID_VALUE, entry.key_span, message)
+                Diagnostic::error(codes::INVALID_VALUE, entry.key_span, message)
                     .hint("name validators in `validationConditions`, or remove the entry"),
             );
         }
@@ -232,7 +232,7 @@ pub(crate) fn check_id(fields: &Fields<'_, '_>, id: &str, what: &str) {
     if let Some(written) = fields.required("stepId").filter(|written| written.text != id) {
         fields.push(
             Diagnostic::error(
-                lints::ID_MISMATCH,
+                codes::ID_MISMATCH,
                 written.span,
                 format!("the {what} of key `{id}` calls itself `{}`", written.text),
             )
@@ -277,7 +277,7 @@ pub(crate) fn read_on_failure(fields: Fields<'_, '_>) -> (OnFailure, Option<Span
 /// A condition of success that there is not, with what was probably meant: `empty`, or the exit code that is written.
 fn no_success(written: Text<'_>) -> Diagnostic {
     let message = format!("`{}` is no condition of success", written.text);
-    let finding = Diagnostic::error(lints::INVALID_VALUE, written.span, message);
+    let finding = Diagnostic::error(codes::INVALID_VALUE, written.span, message);
     let digits = written.text.trim_start_matches(|is: char| !is.is_ascii_digit());
     let by_code = digits.parse().is_ok_and(|code| (0..=EXIT_CODE_MAX).contains(&code));
     let by_code = by_code.then(|| format!("exitCode:{digits}"));

@@ -9,7 +9,7 @@ use cuegate_flow::{
 use super::definition::ValidatorDefinition;
 use crate::climpt::prompts::body::Prose;
 use crate::climpt::prompts::files::PromptFile;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::{or_hint, quote_names};
 use crate::templates::{FailureNode, parse_failure_prompt, split_front_matter};
@@ -66,7 +66,7 @@ impl FailureTextChecker<'_, '_> {
             self.validator.name
         );
         let finding = Diagnostic::warning(
-            lints::TYPE_MISMATCH,
+            codes::TYPE_MISMATCH,
             self.span(at, "{{#each ".len() + name.len() + 2),
             message,
         );
@@ -87,7 +87,7 @@ impl FailureTextChecker<'_, '_> {
             _ => return,
         };
         let span = self.span(at, "{{this.".len() + field.len() + 2);
-        let finding = Diagnostic::warning(lints::TYPE_MISMATCH, span, message);
+        let finding = Diagnostic::warning(codes::TYPE_MISMATCH, span, message);
         let otherwise = || match known {
             [] => "write `{{this}}`".to_owned(),
             _ => "write `{{this.name}}` with the name of a field, or `{{this}}` for all of it".to_owned(),
@@ -124,7 +124,7 @@ impl FailureTextChecker<'_, '_> {
                 continue;
             }
             let finding = Diagnostic::warning(
-                lints::UNKNOWN_PLACEHOLDER,
+                codes::UNKNOWN_PLACEHOLDER,
                 self.span(at, written.len()),
                 format!("`{written}` stays text"),
             );

@@ -6,7 +6,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::definition::ValidatorDefinition;
 use crate::climpt::registry::definition::RegistryDefinition;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::quote_names;
 use crate::values::json::Text;
@@ -53,7 +53,7 @@ pub(crate) fn report_unused(
         let names: Vec<&str> = unnamed.iter().map(|known| known.name).collect();
         let message =
             format!("no validation names the validators {}, so that nothing runs them", quote_names(&names));
-        let finding = Diagnostic::warning(lints::UNUSED_DEFINITION, first.span, message);
+        let finding = Diagnostic::warning(codes::UNUSED_DEFINITION, first.span, message);
         found.push(
             finding
                 .hint("name them in `validationConditions` of a closure step's validation, or remove them"),
@@ -67,7 +67,7 @@ pub(crate) fn report_unused(
             }
             let message = format!("no validation names the validator `{name}`, so that nothing runs it");
             found.push(
-                Diagnostic::warning(lints::UNUSED_DEFINITION, validator.span, message)
+                Diagnostic::warning(codes::UNUSED_DEFINITION, validator.span, message)
                     .hint("name it in `validationConditions` of a closure step's validation, or remove it"),
             );
             continue;
@@ -89,7 +89,7 @@ pub(crate) fn report_unused(
                 quote_names(&names)
             );
             let hint = "remove `extractParams`, or let it be tried again: `\"action\": \"retry\"` with `maxAttempts` of at least 1";
-            found.push(Diagnostic::warning(lints::UNUSED_VARIABLE, first.span, message).hint(hint));
+            found.push(Diagnostic::warning(codes::UNUSED_VARIABLE, first.span, message).hint(hint));
             continue;
         }
         for param in unread {
@@ -115,7 +115,7 @@ pub(crate) fn report_unused(
             }
             let message = format!("no validator names the failure pattern `{name}`");
             found.push(
-                Diagnostic::warning(lints::UNUSED_DEFINITION, pattern.span, message)
+                Diagnostic::warning(codes::UNUSED_DEFINITION, pattern.span, message)
                     .hint("name it as a validator's `failurePattern`, or remove it"),
             );
             continue;
@@ -133,7 +133,7 @@ pub(crate) fn report_unused(
 }
 
 fn build_unused_finding(param: &str, span: Span, message: String) -> Diagnostic {
-    Diagnostic::warning(lints::UNUSED_VARIABLE, span, message)
+    Diagnostic::warning(codes::UNUSED_VARIABLE, span, message)
         .hint(format!("write `{{{{{param}}}}}` in the failure prompt, or remove it"))
 }
 

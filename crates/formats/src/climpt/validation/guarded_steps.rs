@@ -7,7 +7,7 @@ use crate::climpt::registry::index::StepIndex;
 use crate::climpt::registry::kinds::StepKind;
 use crate::climpt::registry::step_definition::{GateDefinition, StepDefinition};
 use crate::climpt::validation::definition::{ValidationStep, ValidatorDefinition};
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::{find_nearest_name, or_hint};
 
 impl<'v, 'j> Validations<'v, '_, '_, 'j> {
@@ -26,7 +26,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         }
         let message =
             format!("validator `{}` names the undefined failure pattern `{}`", validator.name, written.text);
-        let finding = Diagnostic::error(lints::UNKNOWN_NAME, written.span, message);
+        let finding = Diagnostic::error(codes::UNKNOWN_NAME, written.span, message);
         let key = self.registry.generation.patterns_key();
         let add = || format!("add `{key}.{}`", written.text);
         self.push(or_hint(finding, written.text, names.iter().copied(), add));
@@ -41,7 +41,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             }
             let ids = self.registry.steps.iter().map(|step| step.id);
             let message = format!("`validationSteps` names the undefined step `{}`", validation.id);
-            let finding = Diagnostic::error(lints::UNKNOWN_TARGET, validation.span, message);
+            let finding = Diagnostic::error(codes::UNKNOWN_TARGET, validation.span, message);
             // No more than that is wrong with it: nothing is read again with the name that was meant.
             let hint = match find_nearest_name(validation.id, ids) {
                 Some(near) => format!("did you mean `{near}`?"),
@@ -62,7 +62,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             }
             let message = format!("`{}` is no closure step, so that its validators never run", validation.id);
             self.push(
-                Diagnostic::error(lints::UNUSED_DEFINITION, validation.span, message)
+                Diagnostic::error(codes::UNUSED_DEFINITION, validation.span, message)
                     .step(validation.id)
                     .hint("name the closure step whose `closing` they guard"),
             );
@@ -78,7 +78,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             let message =
                 format!("`{}` does not allow `{word}`, so that its validators never run", validation.id);
             self.push(
-                Diagnostic::error(lints::UNUSED_DEFINITION, validation.span, message)
+                Diagnostic::error(codes::UNUSED_DEFINITION, validation.span, message)
                     .step(validation.id)
                     .hint(format!("add `{word}` to its `allowedIntents`, or name the step that decides it")),
             );

@@ -28,7 +28,7 @@ use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::index::StepIndex;
 use crate::climpt::registry::inputs::DeclaredInput;
 use crate::climpt::registry::step_definition::StepDefinition;
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::{find_nearest_name, or_hint, quote_names};
 
 /// After how long a validator is killed: 10 minutes. The documents name no limit, and a command without one can
@@ -215,7 +215,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                     true => format!("undefined validator `{}`: there are no `validators`", written.text),
                     false => format!("undefined validator `{}`", written.text),
                 };
-                let finding = Diagnostic::error(lints::UNKNOWN_NAME, written.span, message);
+                let finding = Diagnostic::error(codes::UNKNOWN_NAME, written.span, message);
                 let add = || format!("add `validators.{}`", written.text);
                 self.push(or_hint(finding.step(validation.id), written.text, names, add));
                 continue;
@@ -263,7 +263,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             validation.id
         );
         self.push(
-            Diagnostic::warning(lints::WEAK_PERMISSION, validation.span, message).step(validation.id).hint(
+            Diagnostic::warning(codes::WEAK_PERMISSION, validation.span, message).step(validation.id).hint(
                 "let it write: `permissionMode` `acceptEdits`, and a tool that does; or abort on failure",
             ),
         );
@@ -310,7 +310,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                     pattern.name,
                     quote_names(&tried)
                 );
-                let finding = Diagnostic::error(lints::MISSING_PROMPT, pattern.span, message)
+                let finding = Diagnostic::error(codes::MISSING_PROMPT, pattern.span, message)
                     .step(validation.id)
                     .hint("write one of the files");
                 self.compiler.files.missed(finding);
@@ -387,7 +387,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 validation.id
             );
             self.push(
-                Diagnostic::warning(lints::UNUSED_KEY, written.span, message)
+                Diagnostic::warning(codes::UNUSED_KEY, written.span, message)
                     .step(validation.id)
                     .hint("move the failure prompts there, or remove `c2` and `c3`"),
             );
@@ -429,7 +429,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 condition.validator.name,
                 quote_names(&names)
             );
-            let finding = Diagnostic::warning(lints::UNDECLARED_VARIABLE, condition.validator.span, message);
+            let finding = Diagnostic::warning(codes::UNDECLARED_VARIABLE, condition.validator.span, message);
             self.push(finding.hint("add `extractParams` to the validator").step(validation.id));
             return;
         }
@@ -446,11 +446,11 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             let instead = promised.and(find_nearest_name(name, known.clone())).filter(|near| !is_read(near));
             let wrong = condition.validator.extract.iter().find(|(known, _)| Some(known.text) == instead);
             if let Some((wrong, _)) = wrong {
-                let finding = Diagnostic::warning(lints::UNDECLARED_VARIABLE, wrong.span, message);
+                let finding = Diagnostic::warning(codes::UNDECLARED_VARIABLE, wrong.span, message);
                 self.push(finding.did_you_mean(name).step(validation.id));
                 continue;
             }
-            let finding = Diagnostic::warning(lints::UNDECLARED_VARIABLE, span, message);
+            let finding = Diagnostic::warning(codes::UNDECLARED_VARIABLE, span, message);
             let otherwise = || format!("add `{name}` to `extractParams` of the validator");
             self.push(or_hint(finding, name, known, otherwise).step(validation.id));
         }

@@ -6,7 +6,7 @@ use cuegate_flow::{
     model::Program,
 };
 
-use crate::lints;
+use crate::codes;
 use crate::source::loader::{LoadedFile, SourceLoader};
 
 /// Reads the program at a path of the project, which is named at `written`.
@@ -15,7 +15,7 @@ pub(crate) fn read_program(desk: &SourceLoader<'_>, path: &str, written: Span) -
         LoadedFile::Text { text, .. } => text,
         LoadedFile::Missing => {
             desk.found.push(
-                Diagnostic::error(lints::UNREADABLE_FILE, written, format!("there is no handler `{path}`"))
+                Diagnostic::error(codes::UNREADABLE_FILE, written, format!("there is no handler `{path}`"))
                     .hint("write it, or correct the path"),
             );
             return None;
@@ -29,7 +29,7 @@ pub(crate) fn read_program(desk: &SourceLoader<'_>, path: &str, written: Span) -
             let message = format!("it is unknown how to start `{name}`");
             let hint =
                 "begin it with the line `#!/usr/bin/env PROGRAM`, or call it `.sh`, `.py`, `.js` or `.mjs`";
-            desk.found.push(Diagnostic::error(lints::HANDLER_UNSTARTABLE, written, message).hint(hint));
+            desk.found.push(Diagnostic::error(codes::HANDLER_UNSTARTABLE, written, message).hint(hint));
             None
         }
     }

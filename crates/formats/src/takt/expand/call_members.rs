@@ -9,7 +9,7 @@ use super::fragments::lists_of;
 use super::selections::{SELECTIONS, add_selections};
 use super::tree::{build_text, items_of_list, set_key};
 use super::{Call, Expander, Layers, SCOPE, WorkflowNode, build_number, get_mut};
-use crate::lints;
+use crate::codes;
 use crate::takt::condition::{Condition, as_argument, parse_condition};
 use crate::takt::movement::COMPLETE;
 use crate::values::json::{Json, Kind};
@@ -57,7 +57,7 @@ impl Expander<'_, '_> {
                     let message =
                         format!("the called workflow `{name}` cannot be a member of a parallel step yet");
                     let hint = "only one that runs agents in parallel and nothing else can; call it in a step of its own";
-                    self.refuse(Diagnostic::error(lints::UNSUPPORTED_YET, span, message).hint(hint));
+                    self.refuse(Diagnostic::error(codes::UNSUPPORTED_YET, span, message).hint(hint));
                     return false;
                 };
                 selections.extend(group.selections.iter().cloned());
@@ -84,7 +84,7 @@ impl Expander<'_, '_> {
         for span in wrong {
             let message = "this condition on a called workflow is not supported yet".to_owned();
             let hint = "ask for `all` with `COMPLETE`, or for `any` with a label that it returns";
-            self.refuse(Diagnostic::error(lints::UNSUPPORTED_YET, span, message).hint(hint));
+            self.refuse(Diagnostic::error(codes::UNSUPPORTED_YET, span, message).hint(hint));
         }
         true
     }

@@ -6,7 +6,7 @@ use cuegate_flow::diagnostics::Diagnostic;
 
 use super::tree::{build_text, items_of_list, overlay_object, set_entry, set_key, take_key};
 use super::{DEPTH_MAX, Expander, INSTALL, Layers, get_mut};
-use crate::lints;
+use crate::codes;
 use crate::source::suggest;
 use crate::values::json::{Entry, Json, Kind};
 
@@ -34,7 +34,7 @@ impl Expander<'_, '_> {
         let with = take_key(&mut step, "with");
         let Some(name) = uses.value.as_text().map(str::trim) else {
             self.refuse(
-                Diagnostic::error(lints::WRONG_TYPE, uses.value.span, "`uses` must be text")
+                Diagnostic::error(codes::WRONG_TYPE, uses.value.span, "`uses` must be text")
                     .hint("name a fragment"),
             );
             return None;
@@ -43,13 +43,13 @@ impl Expander<'_, '_> {
         let Some(path) = found.filter(|_| !name.contains('/')) else {
             let message = format!("the step fragment `{name}` is not found");
             let hint = format!("it is looked for in {}; {INSTALL}", layers.places("steps"));
-            self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, uses.value.span, message).hint(hint));
+            self.refuse(Diagnostic::error(codes::UNKNOWN_NAME, uses.value.span, message).hint(hint));
             return None;
         };
         if depth >= DEPTH_MAX {
             let message = format!("step fragments use each other in a cycle, among them `{name}`");
             self.refuse(
-                Diagnostic::error(lints::INVALID_VALUE, uses.value.span, message)
+                Diagnostic::error(codes::INVALID_VALUE, uses.value.span, message)
                     .hint("remove one of the `uses`"),
             );
             return None;
@@ -68,7 +68,7 @@ impl Expander<'_, '_> {
                     bound.insert(param.key.to_string(), none);
                     let message = format!("the fragment `{name}` needs the parameter `{}`", param.key);
                     self.refuse(
-                        Diagnostic::error(lints::MISSING_KEY, uses.value.span, message)
+                        Diagnostic::error(codes::MISSING_KEY, uses.value.span, message)
                             .hint("give it in `with`"),
                     );
                 }
@@ -76,7 +76,7 @@ impl Expander<'_, '_> {
         }
         for given in given.iter().filter(|given| !declared.iter().any(|param| param.key == given.key)) {
             let message = format!("the fragment `{name}` has no parameter `{}`", given.key);
-            let finding = Diagnostic::error(lints::UNKNOWN_NAME, given.key_span, message);
+            let finding = Diagnostic::error(codes::UNKNOWN_NAME, given.key_span, message);
             let known: Vec<&str> = declared.iter().map(|param| &*param.key).collect();
             self.desk.found.push(match &known[..] {
                 [] => finding.hint("remove it"),
@@ -120,7 +120,7 @@ impl Expander<'_, '_> {
         }
         for child in missing {
             let message = format!("no member of the parallel step is called `{}`", child.key);
-            let finding = Diagnostic::error(lints::UNKNOWN_NAME, child.key_span, message);
+            let finding = Diagnostic::error(codes::UNKNOWN_NAME, child.key_span, message);
             self.desk.found.push(finding.hint("correct the name, or remove the rules"));
         }
     }

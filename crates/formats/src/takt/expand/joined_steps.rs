@@ -4,7 +4,7 @@ use cuegate_flow::diagnostics::Diagnostic;
 
 use super::tree::{build_list, build_text, items_of_list, set_entry, set_key, take_key};
 use super::{Exits, Expander, SCOPE, WorkflowNode, build_number, get_mut};
-use crate::lints;
+use crate::codes;
 use crate::takt::movement::{ABORT, COMPLETE};
 use crate::values::json::{Entry, Json, Kind};
 
@@ -62,7 +62,7 @@ impl Expander<'_, '_> {
                     item.name
                 );
                 let finding =
-                    Diagnostic::error(lints::MISSING_TRANSITION, item.span, message).step(&item.name);
+                    Diagnostic::error(codes::MISSING_TRANSITION, item.span, message).step(&item.name);
                 self.desk.found.push(finding.hint(format!("add a rule with `condition: {label}`")));
             }
         }

@@ -27,7 +27,7 @@ use self::step_keys::{StepSurroundings, rewrite_always_rule, rule_keys};
 use self::tree::{build_list, build_text, items_of_list, set_entry, set_key, take_key};
 pub(in crate::takt) use self::workflow_keys::workflow_keys;
 use super::movement::{ABORT, COMPLETE};
-use crate::lints;
+use crate::codes;
 use crate::source::files::join_path;
 use crate::source::loader::{LoadedFile, SourceLoader};
 use crate::source::suggest;
@@ -205,7 +205,7 @@ pub(in crate::takt) fn expand_workflow(
     // The document of pieces requires the key; TAKT and its later documents do not.
     if let (None, Some(first), true) = (key, node.entry(), piece.get("movements").is_some()) {
         let message = format!("`initial_movement` is missing; a run starts with the first step, `{first}`");
-        let finding = Diagnostic::warning(lints::MISSING_KEY, piece.span, message);
+        let finding = Diagnostic::warning(codes::MISSING_KEY, piece.span, message);
         desk.found.push(finding.hint(format!("write `initial_movement: {first}`")));
     }
     if let Some(entry) = node.entry() {
@@ -269,7 +269,7 @@ impl Expander<'_, '_> {
                 if self.steps == STEPS_MAX + 1 {
                     let message = format!("the workflow expands to more than {STEPS_MAX} steps");
                     self.refuse(
-                        Diagnostic::error(lints::INVALID_VALUE, span, message).hint("call fewer workflows"),
+                        Diagnostic::error(codes::INVALID_VALUE, span, message).hint("call fewer workflows"),
                     );
                 }
                 break;
@@ -316,7 +316,7 @@ impl Expander<'_, '_> {
     ) -> Option<WorkflowNode> {
         let Some(entry) = take_key(step, "call") else {
             self.refuse(
-                Diagnostic::error(lints::MISSING_KEY, span, format!("`call` is missing in `{name}`"))
+                Diagnostic::error(codes::MISSING_KEY, span, format!("`call` is missing in `{name}`"))
                     .hint("name the workflow"),
             );
             return None;
@@ -325,7 +325,7 @@ impl Expander<'_, '_> {
             // A parameter without a value has its own finding.
             if !matches!(entry.value.kind, Kind::Null) {
                 self.refuse(
-                    Diagnostic::error(lints::WRONG_TYPE, entry.value.span, "`call` must be text")
+                    Diagnostic::error(codes::WRONG_TYPE, entry.value.span, "`call` must be text")
                         .hint("name a workflow"),
                 );
             }
@@ -350,14 +350,14 @@ impl Expander<'_, '_> {
                 true => "a path is relative to the workflow that calls, and stays in the project".to_owned(),
                 false => format!("it is looked for in {}; {INSTALL}", layers.places("workflows")),
             };
-            self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, entry.value.span, message).hint(hint));
+            self.refuse(Diagnostic::error(codes::UNKNOWN_NAME, entry.value.span, message).hint(hint));
             return None;
         };
         if self.stack.contains(&path) || self.stack.len() >= DEPTH_MAX {
             let cycle: Vec<&str> = self.stack.iter().chain([&path]).map(|path| stem_of_path(path)).collect();
             let message = format!("workflows call each other in a cycle: {}", cycle.join(" → "));
             self.refuse(
-                Diagnostic::error(lints::INVALID_VALUE, entry.value.span, message)
+                Diagnostic::error(codes::INVALID_VALUE, entry.value.span, message)
                     .hint("lead back to a step instead"),
             );
             return None;
@@ -379,7 +379,7 @@ impl Expander<'_, '_> {
         if node.items.is_empty() {
             let message = format!("the workflow `{target}` has no steps");
             self.refuse(
-                Diagnostic::error(lints::INVALID_VALUE, entry.value.span, message).hint("add a step to it"),
+                Diagnostic::error(codes::INVALID_VALUE, entry.value.span, message).hint("add a step to it"),
             );
             return None;
         }
@@ -398,7 +398,7 @@ impl Expander<'_, '_> {
         let is_object = |json: &Arc<Json>| matches!(json.kind, Kind::Object(_));
         if let Some(other) = read.as_ref().filter(|json| !is_object(json)) {
             let message = format!("`{path}` holds no mapping");
-            let finding = Diagnostic::error(lints::WRONG_TYPE, other.span, message);
+            let finding = Diagnostic::error(codes::WRONG_TYPE, other.span, message);
             self.desk.found.push(finding.hint("write one, with keys and values"));
         }
         let read = read.filter(is_object);
@@ -454,7 +454,7 @@ impl Expander<'_, '_> {
         let names: Vec<&str> = keys.keys().copied().collect();
         let verb = if names.len() == 1 { "has" } else { "have" };
         let message = format!("{} {verb} no effect here", suggest::quote_names(&names));
-        let finding = Diagnostic::note(lints::UNUSED_KEY, *first, message);
+        let finding = Diagnostic::note(codes::UNUSED_KEY, *first, message);
         self.desk
             .found
             .push(finding.hint("the provider of a run and its options are chosen in cuegate.toml"));

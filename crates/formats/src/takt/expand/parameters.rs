@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::{Call, Expander, tree};
-use crate::lints;
+use crate::codes;
 use crate::source::suggest;
 use crate::values::json::{Json, Kind};
 
@@ -18,7 +18,7 @@ impl Expander<'_, '_> {
         });
         for (name, span) in unknown {
             let message = format!("undefined parameter `{name}`");
-            let finding = Diagnostic::error(lints::UNKNOWN_NAME, span, message);
+            let finding = Diagnostic::error(codes::UNKNOWN_NAME, span, message);
             let known: Vec<&str> = params.keys().map(String::as_str).collect();
             self.desk.found.push(match &known[..] {
                 [] => finding.hint("declare it in `params`"),
@@ -59,12 +59,12 @@ impl Expander<'_, '_> {
             };
             // What reads it has no finding of its own.
             bound.insert(name.to_string(), Json { span, kind: Kind::Null });
-            self.refuse(Diagnostic::error(lints::MISSING_KEY, span, message).hint(hint));
+            self.refuse(Diagnostic::error(codes::MISSING_KEY, span, message).hint(hint));
         }
         for arg in &call.args {
             if !declared.iter().any(|param| param.key == arg.key) {
                 let message = format!("the called workflow has no parameter `{}`", arg.key);
-                let finding = Diagnostic::error(lints::UNKNOWN_NAME, arg.key_span, message);
+                let finding = Diagnostic::error(codes::UNKNOWN_NAME, arg.key_span, message);
                 let known: Vec<&str> = declared.iter().map(|param| &*param.key).collect();
                 self.desk.found.push(match &known[..] {
                     [] => finding.hint("remove it"),

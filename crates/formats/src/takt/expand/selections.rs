@@ -6,7 +6,7 @@ use super::fragments::all_members;
 use super::step_keys::StepSurroundings;
 use super::tree::{build_list, build_text, items_of_list, set_key, take_key};
 use super::{Expander, SCOPE, build_number, get_mut};
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::add_suggestion;
 use crate::values::json::{Entry, Json, Kind};
 
@@ -46,7 +46,7 @@ impl Expander<'_, '_> {
         let unknown = parallel.pairs().iter().find(|entry| !known.contains(&&*entry.key));
         if let Some(entry) = unknown {
             let message = format!("unknown key `{}` in `parallel`", entry.key);
-            let finding = Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message);
+            let finding = Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message);
             self.refuse(add_suggestion(finding, &entry.key, &known));
             return;
         }
@@ -75,7 +75,7 @@ impl Expander<'_, '_> {
             // A parameter without a value has its own finding.
             if !self.refused {
                 self.refuse(
-                    Diagnostic::error(lints::MISSING_KEY, facets.key_span, "`dynamic_facets` names no pool")
+                    Diagnostic::error(codes::MISSING_KEY, facets.key_span, "`dynamic_facets` names no pool")
                         .hint("name one"),
                 );
             }
@@ -84,7 +84,7 @@ impl Expander<'_, '_> {
         let Some(pool) = around.pools.get(name) else {
             let span = named.as_ref().map_or(facets.key_span, |named| named.value.span);
             self.refuse(
-                Diagnostic::error(lints::UNKNOWN_NAME, span, format!("there is no pool `{name}`"))
+                Diagnostic::error(codes::UNKNOWN_NAME, span, format!("there is no pool `{name}`"))
                     .hint("add it to `facet_pools`"),
             );
             return;
@@ -100,7 +100,7 @@ impl Expander<'_, '_> {
         if let Some(message) = fault {
             let span = named.as_ref().map_or(facets.key_span, |named| named.value.span);
             self.refuse(
-                Diagnostic::error(lints::INVALID_VALUE, span, message)
+                Diagnostic::error(codes::INVALID_VALUE, span, message)
                     .hint("give each candidate `id`, `description`, and `policy` or `knowledge`"),
             );
             return;
@@ -134,7 +134,7 @@ impl Expander<'_, '_> {
         if !matches!(selection.kind, Kind::Object(_)) {
             let message = format!("`{}` must be a mapping", written.key);
             self.refuse(
-                Diagnostic::error(lints::WRONG_TYPE, selection.span, message).hint("give it `selector`"),
+                Diagnostic::error(codes::WRONG_TYPE, selection.span, message).hint("give it `selector`"),
             );
             return;
         }

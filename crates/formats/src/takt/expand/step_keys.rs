@@ -9,7 +9,7 @@ use cuegate_flow::{
 use super::tree::{as_list, build_list, build_text, items_of_list, set_entry, set_key, take_key};
 use super::workflow_keys::Pools;
 use super::{Expander, Layers, SELECTIONS, get_mut};
-use crate::lints;
+use crate::codes;
 use crate::values::json::{Entry, Json, Kind};
 
 /// Keys of a step without effect: they choose providers and their options.
@@ -55,7 +55,7 @@ impl Expander<'_, '_> {
         let span = step.get("name").map_or(step.span, |name| name.span);
         let hint = "do that work in a step with an agent, or outside of the workflow";
         self.refuse(
-            Diagnostic::error(lints::UNSUPPORTED_YET, span, format!("{what} not supported yet")).hint(hint),
+            Diagnostic::error(codes::UNSUPPORTED_YET, span, format!("{what} not supported yet")).hint(hint),
         );
         true
     }
@@ -196,7 +196,7 @@ impl Expander<'_, '_> {
         let Some(mut leader) = take_key(step, "team_leader") else { return };
         if !matches!(leader.value.kind, Kind::Object(_)) {
             self.refuse(
-                Diagnostic::error(lints::WRONG_TYPE, leader.value.span, "`team_leader` must be a mapping")
+                Diagnostic::error(codes::WRONG_TYPE, leader.value.span, "`team_leader` must be a mapping")
                     .hint("give it `max_concurrency` and `part_persona`"),
             );
             return;
@@ -209,7 +209,7 @@ impl Expander<'_, '_> {
         if is_member {
             let message = "a member of a parallel step cannot be a `team_leader`";
             self.refuse(
-                Diagnostic::error(lints::INVALID_VALUE, leader.key_span, message)
+                Diagnostic::error(codes::INVALID_VALUE, leader.key_span, message)
                     .hint("make it a step of its own"),
             );
             return;
@@ -218,7 +218,7 @@ impl Expander<'_, '_> {
         if let Some(command) = commands.iter().find(|gate| gate.get("command").is_some()) {
             let message = "commands as quality gates of a `team_leader` are not supported yet";
             self.refuse(
-                Diagnostic::error(lints::UNSUPPORTED_YET, command.span, message)
+                Diagnostic::error(codes::UNSUPPORTED_YET, command.span, message)
                     .hint("check the work in a step that follows"),
             );
             return;
@@ -226,7 +226,7 @@ impl Expander<'_, '_> {
         if step.get(SELECTIONS).is_some() {
             let message = "`dynamic_facets` of a `team_leader` is not supported yet";
             self.refuse(
-                Diagnostic::error(lints::UNSUPPORTED_YET, leader.key_span, message)
+                Diagnostic::error(codes::UNSUPPORTED_YET, leader.key_span, message)
                     .hint("name the texts with `policy` and `knowledge`"),
             );
             return;
@@ -349,7 +349,7 @@ impl Expander<'_, '_> {
                 ["parallel", "call", TEAM, PART, super::STAGE].iter().all(|key| step.get(key).is_none());
             if let Some(name) = step.get("name").and_then(Json::as_text).filter(|_| asks) {
                 let message = format!("`{name}` has no `instruction`; its agent gets the task alone");
-                let finding = Diagnostic::warning(lints::MISSING_KEY, span, message);
+                let finding = Diagnostic::warning(codes::MISSING_KEY, span, message);
                 self.desk.found.push(finding.hint("write what the agent is to do"));
             }
             set_key(step, "instruction", build_text("{task}", span));

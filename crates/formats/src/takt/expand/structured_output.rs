@@ -7,7 +7,7 @@ use cuegate_flow::{
 use serde_json::Value;
 
 use super::{Expander, INSTALL, Layers, get_mut};
-use crate::lints;
+use crate::codes;
 use crate::schemas::{SchemaFault, resolve_in_draft};
 use crate::values::json::{Entry, Json, Kind};
 
@@ -21,7 +21,7 @@ impl Expander<'_, '_> {
         let Some(output) = get_mut(step, "structured_output") else { return };
         let Some(name) = output.get("schema_ref").filter(|name| name.as_text().is_some()) else {
             let finding =
-                Diagnostic::error(lints::MISSING_KEY, output.span, "`structured_output` names no schema");
+                Diagnostic::error(codes::MISSING_KEY, output.span, "`structured_output` names no schema");
             self.refuse(finding.hint("write `schema_ref: NAME`, a name in `schemas`"));
             return;
         };
@@ -34,7 +34,7 @@ impl Expander<'_, '_> {
                 "it is looked for in {}; a name may also be a key of `schemas`; {INSTALL}",
                 layers.places(FOLDER)
             );
-            self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, span, message).hint(hint));
+            self.refuse(Diagnostic::error(codes::UNKNOWN_NAME, span, message).hint(hint));
             return;
         };
         match self.schema(&path, span) {
@@ -55,7 +55,7 @@ impl Expander<'_, '_> {
             Ok(mut schema) => {
                 let Value::Object(fields) = &mut schema else {
                     let message = format!("`{path}` holds no JSON Schema");
-                    let finding = Diagnostic::error(lints::INVALID_VALUE, span, message);
+                    let finding = Diagnostic::error(codes::INVALID_VALUE, span, message);
                     self.desk.found.push(finding.hint("write an object with `properties`"));
                     return None;
                 };
@@ -68,7 +68,7 @@ impl Expander<'_, '_> {
                 }
             }
         };
-        let finding = Diagnostic::error(lints::INVALID_VALUE, place, message);
+        let finding = Diagnostic::error(codes::INVALID_VALUE, place, message);
         self.desk.found.push(finding.hint("correct the schema"));
         None
     }

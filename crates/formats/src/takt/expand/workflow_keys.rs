@@ -7,7 +7,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 use super::selections::PoolCandidate;
 use super::tree::{as_list, build_text, items_of_list, set_key, take_key};
 use super::{Expander, FILE, INSTALL, Layers, build_number};
-use crate::lints;
+use crate::codes;
 use crate::source::files::join_path;
 use crate::takt::load::ITERATIONS_MAX;
 use crate::values::json::{Entry, Json, Kind};
@@ -87,7 +87,7 @@ impl Expander<'_, '_> {
             let name = rule.as_text().or_else(|| rule.get("ref")?.as_text()).map(str::trim);
             let Some(name) = name else {
                 self.refuse(
-                    Diagnostic::error(lints::WRONG_TYPE, rule.span, "a rule for all steps has no name")
+                    Diagnostic::error(codes::WRONG_TYPE, rule.span, "a rule for all steps has no name")
                         .hint("name its file"),
                 );
                 continue;
@@ -98,7 +98,7 @@ impl Expander<'_, '_> {
                 None => {
                     let message = format!("the rule `{name}` for all steps is not found");
                     let hint = format!("it is looked for in {}; {INSTALL}", layers.places("workflows/rules"));
-                    self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, rule.span, message).hint(hint));
+                    self.refuse(Diagnostic::error(codes::UNKNOWN_NAME, rule.span, message).hint(hint));
                 }
             }
         }
@@ -118,7 +118,7 @@ impl Expander<'_, '_> {
                 Some(candidates) => _ = pools.insert(pool.key.to_string(), candidates),
                 None => {
                     let message = format!("the pool `{}` has no `candidates`", pool.key);
-                    let finding = Diagnostic::error(lints::MISSING_KEY, pool.key_span, message);
+                    let finding = Diagnostic::error(codes::MISSING_KEY, pool.key_span, message);
                     if !self.refused {
                         self.desk.found.push(finding.hint("list them, or name a file with `uses`"));
                     }
@@ -135,7 +135,7 @@ impl Expander<'_, '_> {
         let Some(path) = layers.find(self.desk, &["facet-pools"], name, &[".yaml", ".yml"]) else {
             let message = format!("the pool `{name}` is not found");
             let hint = format!("it is looked for in {}; {INSTALL}", layers.places("facet-pools"));
-            self.refuse(Diagnostic::error(lints::UNKNOWN_NAME, uses.span, message).hint(hint));
+            self.refuse(Diagnostic::error(codes::UNKNOWN_NAME, uses.span, message).hint(hint));
             return None;
         };
         let root = self.parsed(&path)?;

@@ -11,7 +11,7 @@ use cuegate_flow::{
 
 use super::{Entry, Json, Kind};
 use crate::{
-    lints,
+    codes,
     source::{findings::Findings, suggest},
 };
 
@@ -84,7 +84,7 @@ impl<'j, 'f> Fields<'j, 'f> {
                 true => format!("give `{key}` a value"),
                 false => format!("give `{key}` a value, or leave it out"),
             };
-            self.push(Diagnostic::error(lints::WRONG_TYPE, entry.value.span, message).hint(hint));
+            self.push(Diagnostic::error(codes::WRONG_TYPE, entry.value.span, message).hint(hint));
             return None;
         }
         Some(entry)
@@ -177,14 +177,14 @@ impl<'j, 'f> Fields<'j, 'f> {
                 {
                     let message = format!("`{}` is listed twice in `{key}`", text.text);
                     self.push(
-                        Diagnostic::warning(lints::DUPLICATE_ITEM, text.span, message).hint("remove one"),
+                        Diagnostic::warning(codes::DUPLICATE_ITEM, text.span, message).hint("remove one"),
                     );
                 }
                 Some(text) => texts.push(text),
                 None => {
                     let message = format!("`{key}` must hold texts only, not {}", name_of(item));
                     self.push(
-                        Diagnostic::error(lints::WRONG_TYPE, item.span, message)
+                        Diagnostic::error(codes::WRONG_TYPE, item.span, message)
                             .hint("put it in double quotes"),
                     );
                 }
@@ -268,12 +268,12 @@ impl<'j, 'f> Fields<'j, 'f> {
 
     /// Reports an invalid value.
     pub(crate) fn invalid(&self, span: Span, message: impl Into<String>, hint: &str) {
-        self.push(Diagnostic::error(lints::INVALID_VALUE, span, message).hint(hint));
+        self.push(Diagnostic::error(codes::INVALID_VALUE, span, message).hint(hint));
     }
 
     /// Reports a word that is none of `words`.
     pub(crate) fn no_such_word(&self, word: Text<'_>, message: impl Into<String>, words: &[&str]) {
-        let finding = Diagnostic::error(lints::INVALID_VALUE, word.span, message);
+        let finding = Diagnostic::error(codes::INVALID_VALUE, word.span, message);
         self.push(suggest::add_suggestion(finding, word.text, words));
     }
 
@@ -284,14 +284,14 @@ impl<'j, 'f> Fields<'j, 'f> {
             true => format!("write {wanted}"),
             false => format!("write {wanted}, or leave `{key}` out"),
         };
-        self.push(Diagnostic::error(lints::WRONG_TYPE, value.span, message).hint(hint));
+        self.push(Diagnostic::error(codes::WRONG_TYPE, value.span, message).hint(hint));
     }
 
     /// Reports a known key that has no effect, if present.
     pub(crate) fn stray(&self, key: &'static str, why: &str) {
         if let Some(entry) = self.shunned(key) {
             let message = format!("`{key}` has no effect in {}", self.what);
-            self.push(Diagnostic::warning(lints::UNUSED_KEY, entry.key_span, message).hint(why));
+            self.push(Diagnostic::warning(codes::UNUSED_KEY, entry.key_span, message).hint(why));
         }
     }
 
@@ -303,7 +303,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         let names: Vec<&str> = there.iter().map(|entry| &*entry.key).collect();
         let verb = if names.len() == 1 { "has" } else { "have" };
         let message = format!("{} {verb} no effect in {}", suggest::quote_names(&names), self.what);
-        self.push(Diagnostic::warning(lints::UNUSED_KEY, first.key_span, message).hint(why));
+        self.push(Diagnostic::warning(codes::UNUSED_KEY, first.key_span, message).hint(why));
     }
 
     /// Reports keys that belong to another object, as one finding. They are not suggested for unknown keys.
@@ -313,7 +313,7 @@ impl<'j, 'f> Fields<'j, 'f> {
         let names: Vec<&str> = there.iter().map(|entry| &*entry.key).collect();
         let (keys, them) = if names.len() == 1 { ("key", "it") } else { ("keys", "them") };
         let message = format!("unknown {keys} {} in {}", suggest::quote_names(&names), self.what);
-        let finding = Diagnostic::error(lints::UNKNOWN_KEY, first.key_span, message);
+        let finding = Diagnostic::error(codes::UNKNOWN_KEY, first.key_span, message);
         self.push(finding.hint(format!("move {them} into `{into}`")));
     }
 
@@ -326,14 +326,14 @@ impl<'j, 'f> Fields<'j, 'f> {
             let verb = if others.len() == 1 { "has" } else { "have" };
             let message =
                 format!("{} {verb} no effect: {} is switched off", suggest::quote_names(&others), self.what);
-            let finding = Diagnostic::note(lints::UNUSED_KEY, span, message);
+            let finding = Diagnostic::note(codes::UNUSED_KEY, span, message);
             self.push(finding.hint("write `true`, or see that this is what you want"));
         }
     }
 
     /// Reports a value that has no effect.
     pub(crate) fn inert(&self, span: Span, message: impl Into<String>, hint: &str) {
-        self.push(Diagnostic::warning(lints::UNUSED_KEY, span, message).hint(hint));
+        self.push(Diagnostic::warning(codes::UNUSED_KEY, span, message).hint(hint));
     }
 
     /// The texts under all keys not requested so far, for an object with free keys.
@@ -371,11 +371,11 @@ impl<'j, 'f> Fields<'j, 'f> {
                 missing => format!("correct the key, or remove it and add {}", suggest::quote_names(missing)),
             };
             self.lacking.take();
-            return self.push(Diagnostic::error(lints::UNKNOWN_KEY, only.key_span, message).hint(hint));
+            return self.push(Diagnostic::error(codes::UNKNOWN_KEY, only.key_span, message).hint(hint));
         }
         for entry in unknown {
             let message = format!("unknown key `{}` in {}", entry.key, self.what);
-            let finding = Diagnostic::error(lints::UNKNOWN_KEY, entry.key_span, message);
+            let finding = Diagnostic::error(codes::UNKNOWN_KEY, entry.key_span, message);
             self.push(match suggest::guess_key(&entry.key, known()) {
                 Some(near) => finding.did_you_mean(near),
                 None => finding.hint("remove it"),
@@ -398,7 +398,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             }
             None => {
                 let message = format!("{names} {} missing in {}", verb_of_count(missing.len()), self.what);
-                let finding = Diagnostic::error(lints::MISSING_KEY, self.opening(), message);
+                let finding = Diagnostic::error(codes::MISSING_KEY, self.opening(), message);
                 found.push(finding.hint(format!("add {names}")));
             }
         }
@@ -435,7 +435,7 @@ fn read_object_entries<'j>(
         return Some(entries);
     }
     let message = format!("{what} must be an object, not {}", name_of(json));
-    let finding = Diagnostic::error(lints::WRONG_TYPE, json.span, message).hint("write an object: `{ … }`");
+    let finding = Diagnostic::error(codes::WRONG_TYPE, json.span, message).hint("write an object: `{ … }`");
     found.push(match step {
         Some(step) => finding.step(step),
         None => finding,

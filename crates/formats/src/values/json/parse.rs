@@ -14,7 +14,7 @@ use jsonc_parser::{
 
 use super::outside::BytesOutsideStrings;
 use super::{Entry, Json, Kind};
-use crate::{lints, source::findings::Findings};
+use crate::{codes, source::findings::Findings};
 
 /// The nesting limit of a definition, because all walks recurse.
 pub(crate) const NESTING_MAX: usize = 64;
@@ -24,7 +24,7 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
     if let Some(at) = too_deep(text) {
         found.push(
             Diagnostic::error(
-                lints::TOO_DEEP,
+                codes::TOO_DEEP,
                 span_of_range(file, at, at + 1),
                 "the nesting is deeper than 64 levels",
             )
@@ -39,7 +39,7 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
             let range = error.range();
             found.push(
                 Diagnostic::error(
-                    lints::INVALID_JSON,
+                    codes::INVALID_JSON,
                     span_of_range(file, range.start, range.end),
                     lower_first(&error.kind().to_string()),
                 )
@@ -53,7 +53,7 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
     report_controls(text, &parsed, file, found);
     let Some(value) = &parsed.value else {
         found.push(
-            Diagnostic::error(lints::INVALID_JSON, Span::start_of(file), "the file is empty")
+            Diagnostic::error(codes::INVALID_JSON, Span::start_of(file), "the file is empty")
                 .hint("it has to hold one JSON object"),
         );
         return None;
@@ -88,7 +88,7 @@ fn report_leniencies(parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
     comments.dedup();
     for (start, end) in comments {
         found.push(
-            Diagnostic::error(lints::INVALID_JSON, span_of_range(file, start, end), "JSON has no comments")
+            Diagnostic::error(codes::INVALID_JSON, span_of_range(file, start, end), "JSON has no comments")
                 .hint("move the comment into a `description`"),
         );
     }
@@ -98,7 +98,7 @@ fn report_leniencies(parsed: &ParseResult<'_>, file: FileId, found: &Findings) {
             let at = pair[0].range.start;
             found.push(
                 Diagnostic::error(
-                    lints::INVALID_JSON,
+                    codes::INVALID_JSON,
                     span_of_range(file, at, at + 1),
                     "no comma may follow the last entry",
                 )
@@ -124,7 +124,7 @@ fn report_blanks(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &Fin
     if let Some((at, blank)) = odd.into_iter().next() {
         let place = span_of_range(file, at, at + blank.len_utf8());
         let message = format!("the character U+{:04X} is no white space in JSON", u32::from(blank));
-        found.push(Diagnostic::error(lints::INVALID_JSON, place, message).hint("write a plain blank"));
+        found.push(Diagnostic::error(codes::INVALID_JSON, place, message).hint("write a plain blank"));
     }
 }
 
@@ -144,7 +144,7 @@ fn report_controls(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &F
         };
         let place = span_of_range(file, start + at, start + at + 1);
         found.push(
-            Diagnostic::error(lints::INVALID_JSON, place, "a control character stands in a text")
+            Diagnostic::error(codes::INVALID_JSON, place, "a control character stands in a text")
                 .hint(format!("write it as `{escape}`")),
         );
     }
@@ -169,7 +169,7 @@ impl JsonConverter<'_> {
                 Err(_) => {
                     let message = format!("`{}` is no number that JSON knows", literal.value);
                     self.found.push(
-                        Diagnostic::error(lints::INVALID_JSON, place, message)
+                        Diagnostic::error(codes::INVALID_JSON, place, message)
                             .hint("write a number that fits into 64 bits"),
                     );
                     Kind::Null

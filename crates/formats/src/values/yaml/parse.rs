@@ -8,7 +8,7 @@ use serde_saphyr::granit_parser::{self, ErrorKind, Event, Parser, ScalarStyle, S
 
 use super::scalar;
 use crate::values::json::{Entry, Json, Kind, NESTING_MAX};
-use crate::{lints, source::findings::Findings};
+use crate::{codes, source::findings::Findings};
 
 /// The limit of values in a document after alias expansion. The largest real definition has about a thousand.
 const VALUES_MAX: usize = 100_000;
@@ -29,7 +29,7 @@ pub(crate) fn parse(text: &str, file: FileId, found: &Findings) -> Option<Json> 
     match reader.document() {
         Ok(Some(value)) => Some(value),
         Ok(None) => {
-            let finding = Diagnostic::error(lints::INVALID_YAML, Span::start_of(file), "the file is empty");
+            let finding = Diagnostic::error(codes::INVALID_YAML, Span::start_of(file), "the file is empty");
             found.push(finding.hint("it has to hold one YAML mapping"));
             None
         }
@@ -282,7 +282,7 @@ impl<'t> YamlReader<'t, '_> {
 
     fn too_deep(&self, at: granit_parser::Span) -> Stop {
         let span = self.span(at);
-        let finding = Diagnostic::error(lints::TOO_DEEP, span, "the nesting is deeper than 64 levels");
+        let finding = Diagnostic::error(codes::TOO_DEEP, span, "the nesting is deeper than 64 levels");
         Box::new(finding.hint("definitions need no such depth: look at the indentation"))
     }
 
@@ -291,11 +291,11 @@ impl<'t> YamlReader<'t, '_> {
     }
 
     fn stop_at(&self, span: Span, message: impl Into<String>, hint: &str) -> Stop {
-        Box::new(Diagnostic::error(lints::INVALID_YAML, span, message).hint(hint))
+        Box::new(Diagnostic::error(codes::INVALID_YAML, span, message).hint(hint))
     }
 
     fn report(&self, span: Span, message: &str, hint: &str) {
-        self.found.push(Diagnostic::error(lints::INVALID_YAML, span, message).hint(hint));
+        self.found.push(Diagnostic::error(codes::INVALID_YAML, span, message).hint(hint));
     }
 
     /// The finding for a parser error.

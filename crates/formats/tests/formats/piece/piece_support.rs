@@ -4,8 +4,7 @@ use cuegate_flow::model::{Act, Ask, Draft, Name, Step, Template};
 use cuegate_formats::{LoadedDefinition, PieceOptions, load_piece};
 use cuegate_testkit::definitions;
 
-use crate::support::{Case, Project, edit, findings_of, project};
-use std::fmt::Write as _;
+use crate::support::{Project, edit, findings_of, project};
 
 /// The path of the sound piece.
 pub const FILE: &str = ".takt/pieces/sound.yaml";
@@ -50,17 +49,6 @@ pub fn changed(edits: &[(&str, &str)]) -> Project {
 /// The findings in the sound piece after some replacements.
 pub fn broken(edits: &[(&str, &str)]) -> String {
     findings_of(load(&changed(edits), |_| {}))
-}
-
-/// The findings of each case.
-pub fn table(cases: &[Case<'_>]) -> String {
-    let mut text = String::new();
-    for (name, edits) in cases {
-        let found = broken(edits);
-        writeln!(text, "# {name}").unwrap();
-        text.push_str(if found.is_empty() { "nothing\n" } else { &found });
-    }
-    text
 }
 
 /// The files of the sound piece.

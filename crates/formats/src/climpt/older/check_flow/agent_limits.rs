@@ -5,7 +5,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 use super::lower::EXECUTIONS_MAX;
 use crate::climpt::agent::legacy::ModernAgent;
 use crate::climpt::registry::generation::Generation;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::values::json::{Json, Kind};
 
@@ -15,7 +15,7 @@ const ENDS_WITH_FLOW: &str = "detect:graph";
 /// Compares the agent's completion settings with the registry that it names.
 pub(crate) fn check_agent_completion(modern: &ModernAgent, generation: Generation, found: &Findings) {
     let report = |span: Span, message: String, hint: &str| {
-        found.push(Diagnostic::error(lints::MIXED_GENERATIONS, span, message).hint(hint));
+        found.push(Diagnostic::error(codes::MIXED_GENERATIONS, span, message).hint(hint));
     };
     match (generation, modern.step_flow) {
         (Generation::Check, None) => {
@@ -50,7 +50,7 @@ pub(crate) fn written_limit(agent: &Json, found: &Findings) -> Option<u32> {
         let message =
             format!("a check flow ends after {EXECUTIONS_MAX} executions, so that {limit} has no effect");
         found.push(
-            Diagnostic::warning(lints::UNUSED_KEY, written.span, message)
+            Diagnostic::warning(codes::UNUSED_KEY, written.span, message)
                 .hint(format!("write at most {EXECUTIONS_MAX}, or remove it")),
         );
     }

@@ -18,7 +18,7 @@ use crate::climpt::prompts::files::PromptFile;
 use crate::climpt::prompts::front_matter::PromptUser;
 use crate::climpt::prompts::step_prompt::{find_unread_variables, unread_hint};
 use crate::climpt::prompts::variables::{Inputs, PromptScope};
-use crate::lints;
+use crate::codes;
 use crate::source::files::join_path;
 use crate::source::findings::Findings;
 use crate::source::loader::{LoadedFile, SourceLoader};
@@ -136,7 +136,7 @@ impl<'p, 'f, 'j> CheckFlowPrompts<'p, 'f, 'j> {
                     let message = format!("`{relative}` leads out of the project");
                     self.push(
                         step,
-                        Diagnostic::error(lints::ESCAPES_ROOT, reference.span, message)
+                        Diagnostic::error(codes::ESCAPES_ROOT, reference.span, message)
                             .hint("keep the prompts of an agent in its folder or in the project"),
                     );
                     return None;
@@ -160,7 +160,7 @@ impl<'p, 'f, 'j> CheckFlowPrompts<'p, 'f, 'j> {
             format!("`{}` has no prompt for its `{what}`: no file {}", step.id, quote_names(&tried));
         self.push(
             step,
-            Diagnostic::error(lints::MISSING_PROMPT, reference.span, message)
+            Diagnostic::error(codes::MISSING_PROMPT, reference.span, message)
                 .hint("write the file, or correct the path"),
         );
         None
@@ -171,7 +171,7 @@ impl<'p, 'f, 'j> CheckFlowPrompts<'p, 'f, 'j> {
         if let (Some(base), 1.., (false, true)) = (flow.base, self.own, self.found.get()) {
             let message = format!("no prompt was found below `{}`", base.text);
             let hint = "correct the path, or name the folder where the prompts are";
-            let finding = Diagnostic::warning(lints::UNUSED_KEY, base.span, message).hint(hint);
+            let finding = Diagnostic::warning(codes::UNUSED_KEY, base.span, message).hint(hint);
             self.compiler.desk.found.push(finding);
         }
     }
@@ -188,7 +188,7 @@ impl<'p, 'f, 'j> CheckFlowPrompts<'p, 'f, 'j> {
                     format!("`usesStdin` asks for the task, which no prompt of `{}` reads", step.id);
                 self.push(
                     step,
-                    Diagnostic::warning(lints::UNUSED_VARIABLE, span, message)
+                    Diagnostic::warning(codes::UNUSED_VARIABLE, span, message)
                         .hint("write `{input_text}` in a prompt, or make it false"),
                 );
             }
@@ -198,7 +198,7 @@ impl<'p, 'f, 'j> CheckFlowPrompts<'p, 'f, 'j> {
                     format!("a prompt of `{}` reads the task, but its `usesStdin` is false", step.id);
                 self.push(
                     step,
-                    Diagnostic::warning(lints::UNDECLARED_VARIABLE, at, message)
+                    Diagnostic::warning(codes::UNDECLARED_VARIABLE, at, message)
                         .hint("make `usesStdin` true: a run needs the task either way"),
                 );
             }
@@ -227,18 +227,18 @@ impl<'p, 'f, 'j> CheckFlowPrompts<'p, 'f, 'j> {
             );
             let hint = format!("write `{only}` in its place, or remove it and add `{only}`");
             return self
-                .push(step, Diagnostic::warning(lints::UNUSED_VARIABLE, name.span, message).hint(hint));
+                .push(step, Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message).hint(hint));
         }
         for (name, span) in unlisted {
             let message =
                 format!("a prompt of `{}` reads `{name}`, which its `variables` do not list", step.id);
             let hint = format!("add `{name}` to `variables`");
-            self.push(step, Diagnostic::warning(lints::UNDECLARED_VARIABLE, *span, message).hint(hint));
+            self.push(step, Diagnostic::warning(codes::UNDECLARED_VARIABLE, *span, message).hint(hint));
         }
         for name in unread {
             let message = format!("`variables` list `{}`, which no prompt of `{}` reads", name.text, step.id);
             let hint = unread_hint(name.text, &prompts, "a prompt");
-            self.push(step, Diagnostic::warning(lints::UNUSED_VARIABLE, name.span, message).hint(hint));
+            self.push(step, Diagnostic::warning(codes::UNUSED_VARIABLE, name.span, message).hint(hint));
         }
     }
 

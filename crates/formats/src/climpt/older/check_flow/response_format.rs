@@ -3,7 +3,7 @@
 use cuegate_flow::{Str, diagnostics::Diagnostic, model::Outcome};
 use serde_json::{Map, Value, json};
 
-use crate::lints;
+use crate::codes;
 use crate::source::suggest::{find_nearest_name, quote_names};
 use crate::values::json::{Fields, Text};
 
@@ -55,7 +55,7 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
             if let Some((misspelt, _)) = fields.others().into_iter().find(|(entry, _)| is_result(&entry.key))
             {
                 let message = format!("unknown key `{}` in `responseFormat`", misspelt.key);
-                let finding = Diagnostic::error(lints::UNKNOWN_KEY, misspelt.key_span, message);
+                let finding = Diagnostic::error(codes::UNKNOWN_KEY, misspelt.key_span, message);
                 fields.push(finding.did_you_mean(RESULT));
             } else if let Some(text) = fields.required(RESULT) {
                 let good = build_result_schema(text.text);
@@ -71,7 +71,7 @@ pub(super) fn read_response_format(fields: Option<Fields<'_, '_>>) -> ResponseFo
                     find_nearest_name(key, [RESULT, MESSAGE]).filter(|near| *near != key && !is_result(key));
                 if let Some(near) = near {
                     let message = format!("nothing reads `{key}` of an answer");
-                    let finding = Diagnostic::warning(lints::UNKNOWN_KEY, entry.key_span, message);
+                    let finding = Diagnostic::warning(codes::UNKNOWN_KEY, entry.key_span, message);
                     fields.push(finding.hint(format!("did you mean `{near}`?")));
                 }
                 properties.insert(key.to_owned(), build_field_schema(key, text, &fields));

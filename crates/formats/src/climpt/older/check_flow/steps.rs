@@ -5,7 +5,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 use super::response_format::{ResponseFormat, read_response_format};
 use super::transitions::{CheckTransition, check_ways, read_way};
 use crate::climpt::agent::definition::check_version;
-use crate::lints;
+use crate::codes;
 use crate::source::findings::Findings;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
@@ -142,14 +142,14 @@ fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<CheckedStep<'j>> 
     if !is_check_id(id) {
         let message = format!("`{id}` is no id of a step in a check flow");
         fields.push(
-            Diagnostic::error(lints::STEP_NAME, entry.key_span, message)
+            Diagnostic::error(codes::STEP_NAME, entry.key_span, message)
                 .hint("call it `s_` and four to eight hexadecimal digits, such as `s_a8f3`"),
         );
     }
     if let Some(written) = fields.required("id").filter(|written| written.text != id) {
         let message = format!("the step of key `{id}` calls itself `{}`", written.text);
         fields.push(
-            Diagnostic::error(lints::ID_MISMATCH, written.span, message).hint("make `id` and the key equal"),
+            Diagnostic::error(codes::ID_MISMATCH, written.span, message).hint("make `id` and the key equal"),
         );
     }
     if fields.entry("prompt").is_none() {
@@ -158,7 +158,7 @@ fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<CheckedStep<'j>> 
     if fields.entry("check").is_none() {
         let message = format!("`{id}` has no `check`, so that nothing could lead on from it");
         fields.push(
-            Diagnostic::error(lints::MISSING_KEY, entry.key_span, message)
+            Diagnostic::error(codes::MISSING_KEY, entry.key_span, message)
                 .hint("add `check` with `prompt`, `onPass` and `onFail`"),
         );
     }

@@ -2,7 +2,7 @@
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use crate::lints;
+use crate::codes;
 use crate::values::json::{Fields, Kind, Text};
 
 /// The transition of a check result.
@@ -44,7 +44,7 @@ pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<CheckTr
         if let Some(entry) = entry {
             let message = format!("`{key}` of `{name}` never acts: {why}");
             fields.push(
-                Diagnostic::warning(lints::UNREACHABLE_TRANSITION, entry.key_span, message)
+                Diagnostic::warning(codes::UNREACHABLE_TRANSITION, entry.key_span, message)
                     .hint("remove it, or what stands before it"),
             );
         }
@@ -75,7 +75,7 @@ pub(super) fn read_way<'j>(fields: Fields<'j, '_>, name: &str) -> Option<CheckTr
             if !faulty {
                 let message = format!("`{name}` leads nowhere");
                 fields.push(
-                    Diagnostic::error(lints::MISSING_TRANSITION, fields.opening(), message)
+                    Diagnostic::error(codes::MISSING_TRANSITION, fields.opening(), message)
                         .hint("give it one of `next`, `fallback`, `retry` and `complete`"),
                 );
             }
@@ -123,13 +123,13 @@ pub(super) fn check_ways(
     if let Some(CheckTransition::Complete) = fail {
         let message = format!("a check of `{id}` that does not pass completes the run");
         check.push(
-            Diagnostic::warning(lints::FAILURE_COMPLETES, span("onFail"), message)
+            Diagnostic::warning(codes::FAILURE_COMPLETES, span("onFail"), message)
                 .hint("lead it to a step, or use `retry` with `maxRetries`, after which the run has failed"),
         );
     } else if once && pass.zip(fail).is_some_and(|(pass, fail)| pass.is_same(fail)) {
         let message = format!("whether the check of `{id}` passes changes nothing: both ways are the same");
         check.push(
-            Diagnostic::warning(lints::CHECK_DECIDES_NOTHING, span("onFail"), message)
+            Diagnostic::warning(codes::CHECK_DECIDES_NOTHING, span("onFail"), message)
                 .hint("lead `onFail` elsewhere, or use `retry` with `maxRetries`"),
         );
     }
@@ -138,7 +138,7 @@ pub(super) fn check_ways(
         if let Some(own) = own {
             let message = format!("`{key}` of `{id}` leads to itself, where its counting begins anew");
             check.push(
-                Diagnostic::warning(lints::SELF_NEXT, own.span, message)
+                Diagnostic::warning(codes::SELF_NEXT, own.span, message)
                     .hint("use `retry` with `maxRetries` for further rounds, and lead on to another step"),
             );
         }
