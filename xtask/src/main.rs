@@ -71,6 +71,12 @@ fn main() -> ExitCode {
 /// Lets the tests of cases write what they get, instead of comparing it.
 fn bless() -> Result<(), String> {
     let root = shell::root();
-    let args = ["test", "--quiet", "-p", "cuegate-formats", "--test", "formats", "finding_cases::every_case"];
-    shell::run(&root, &shell::cargo(), &args, &[("CUEGATE_BLESS", "1")])
+    for (package, test, name) in [
+        ("cuegate-formats", "formats", "finding_cases::every_case"),
+        ("cuegate", "program", "cases::every_run"),
+    ] {
+        let args = ["test", "--quiet", "-p", package, "--test", test, name];
+        shell::run(&root, &shell::cargo(), &args, &[("CUEGATE_BLESS", "1")])?;
+    }
+    Ok(())
 }

@@ -8,6 +8,7 @@ mod attacks;
 mod background;
 mod baseline;
 mod budget;
+mod cases;
 mod check;
 mod clean;
 mod crash;

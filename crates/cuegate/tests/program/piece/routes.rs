@@ -27,26 +27,6 @@ fn judged(step: &str, outcome: &str) -> Value {
     json!({"step": step, "kind": "judge", "output": {"outcome": outcome, "reason": "so it is"}})
 }
 
-/// The end and the path to it: `work → more → @completed`.
-fn way(project: &Project, answers: &Value) -> (String, String) {
-    let (_, status) = run(project, answers, &[]);
-    let rows = visits(&status);
-    let steps = rows.iter().map(|row| row["step"].as_str().unwrap().to_owned());
-    let end = rows.last().and_then(|row| row["target"].as_str()).unwrap_or("-").to_owned();
-    (status["state"].as_str().unwrap().to_owned(), steps.chain([end]).collect::<Vec<_>>().join(" → "))
-}
-
-#[test]
-fn next_is_a_movement_or_an_end() {
-    let project = ruled(RULES);
-    let way = |answers: Value| way(&project, &answers);
-    let text = |a: &str, b: &str| (a.to_owned(), b.to_owned());
-    assert_eq!(way(json!([said("work", "Done")])), text("completed", "work → @completed"));
-    assert_eq!(way(json!([said("work", "Hopeless")])), text("aborted", "work → @aborted"));
-    let on = json!([said("work", "More to do"), said("more", "Enough")]);
-    assert_eq!(way(on), text("completed", "work → more → @completed"));
-}
-
 /// A condition is matched by the answer's field, by a tag in plain text or by a judge; `ai("…")` by its own judge.
 #[test]
 fn a_condition_is_named_tagged_or_judged() {
