@@ -26,6 +26,10 @@ pub(super) struct Cli {
     /// Print only results, questions and errors
     #[arg(long, global = true, help_heading = "Output")]
     pub(super) quiet: bool,
+    /// Print what Cuegate itself does, for bug reports: programs, git, GitHub. `-vv`: records too. `CUEGATE_LOG` chooses
+    /// by place, such as `cuegate_runner=trace`
+    #[arg(short = 'v', global = true, action = clap::ArgAction::Count, help_heading = "Output")]
+    pub(super) verbose: u8,
     /// Show no status line
     #[arg(long, global = true, help_heading = "Output")]
     pub(super) no_progress: bool,

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod help_groups;
 mod live;
+mod logging;
 mod notify;
 pub(crate) mod params;
 mod print;

@@ -210,6 +210,11 @@ fn write_styled_line(text: &str) {
     }
 }
 
+/// Prints a line of the log of the program itself.
+pub(crate) fn print_log_line(text: &str) {
+    write_styled_line(&clean_lines(text));
+}
+
 /// Replaces the current line of the terminal.
 pub(crate) fn overwrite_line(text: &str) {
     let _ = write!(std::io::stderr().lock(), "\r{}\x1b[K", clean_lines(text));

@@ -201,6 +201,7 @@ impl Journal for SqliteJournal {
             row.records += 1;
             row.update(transaction)
         })?;
+        tracing::trace!(run = %lease.run, seq = expected_seq, bytes = record.body.len(), "append");
         // After a loss of power the file could be ahead of a journal that is not synced.
         if self.is_synced { self.counts.set(&lease.run, expected_seq + 1) } else { Ok(()) }
     }

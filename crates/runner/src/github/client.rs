@@ -332,7 +332,7 @@ impl Github {
     ) -> Answer<RequestOutcome<T>> {
         let text = body.map(Value::to_string).unwrap_or_default();
         let request = Request::builder()
-            .method(method)
+            .method(method.clone())
             .uri(address)
             .header("Accept", "application/vnd.github+json")
             .header("Authorization", format!("Bearer {}", self.token))
@@ -342,6 +342,7 @@ impl Github {
             .map_err(|error| GithubError::Unreadable(error.to_string()))?;
         let mut answer = self.agent.run(request).map_err(|error| self.failed(error))?;
         let status = answer.status().as_u16();
+        tracing::debug!(%method, address, status, "github");
         let limit = limit_of(answer.headers());
         // A renamed or moved repository. The token goes to the same service only.
         if matches!(status, 301 | 302 | 307 | 308)

@@ -65,6 +65,7 @@ impl Child {
         let status = self.process.wait().await.map_err(io_at("wait for the shim in", &self.spool.dir))?;
         drop(self.lifeline);
         if let Some(finished) = self.spool.finished(Some(&self.start)) {
+            tracing::debug!(spool = %self.spool.dir.display(), "end");
             return Ok(finished);
         }
         lock::kill_remaining_processes(&self.spool).await;

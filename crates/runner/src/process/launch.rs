@@ -121,6 +121,8 @@ pub async fn start_command(shim: &Shim, dir: &Path, launch: &Launch) -> Result<C
     // order.
     command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
     let process = command.spawn().map_err(|source| ProcessError::Shim { exe: shim.exe.clone(), source })?;
+    // Arguments and variables may be secret.
+    tracing::debug!(program = ?launch.program, cwd = %launch.cwd.display(), spool = %dir.display(), "start");
     Ok(Child::new(spool, start, process))
 }
 

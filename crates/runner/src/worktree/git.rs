@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -153,6 +153,7 @@ impl Git {
                 b""
             }
         };
+        let started = Instant::now();
         let mut child = command.spawn().map_err(WorktreeError::Start)?;
         let watchdog = Watchdog::start(&child, self.timeout);
         let pipe = child.stdin.take();
@@ -164,6 +165,13 @@ impl Git {
             child.wait_with_output().map_err(WorktreeError::Start)
         })?;
         let timed_out = watchdog.stop();
+        tracing::debug!(
+            command = ?args.iter().map(|arg| arg.as_ref().to_string_lossy()).collect::<Vec<_>>(),
+            dir = %self.dir.display(),
+            status = %output.status,
+            ms = started.elapsed().as_millis(),
+            "git"
+        );
         // Ctrl-C at the terminal also kills git. A retry would delay the interruption.
         if let Some(signal) = output.status.signal() {
             let command = args.iter().map(|arg| arg.as_ref().to_string_lossy()).collect::<Vec<_>>().join(" ");

@@ -119,7 +119,7 @@ pub(super) fn list_definitions(place: &ProjectPlace, args: &ListArgs) -> Result<
             let line = format!(
                 "  {}{}{path}{hides}{errors}{} {}",
                 pad_right(&clean_to_one_line(&listed.name), width),
-                pad_right(listed.form, 7),
+                pad_right(listed.form, "workflow ".len()),
                 clean_to_one_line(&listed.description),
                 listed.describe_cost()
             );

@@ -47,7 +47,7 @@ use cuegate_runner::{StateDir, read_stored_text};
 
 use super::{
     args::{Cli, Color, Verb},
-    params, print,
+    logging, params, print,
 };
 use crate::{
     Failure,
@@ -82,6 +82,7 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
     };
     let cli =
         Cli::from_arg_matches(&matches).map_err(|error| Failure::usage(error.to_string(), "see --help"))?;
+    logging::init_logging(cli.verbose)?;
     print::set_output_options(print::PrintOptions {
         colours: match cli.color {
             Color::Auto => None,
