@@ -5,14 +5,24 @@
 //!
 //! This crate has no async code, IO, clock or randomness except as arguments, and never prints.
 //!
-//! ```text
+//! ```
+//! use cuegate_engine::{Answer, Command, Completion, Run, Start, State, decide, list_pending_commands};
+//! use cuegate_flow::model::Role;
+//! use cuegate_testkit::{Builder, world};
+//!
+//! let flow = Builder::new("demo", "test", "fix").ask("fix", Role::Work, &["done"]).to("done", "@completed").flow();
+//! let (mut run, mut now_ms) = (Run::default(), 1_700_000_000_000_i64);
+//! let mut completion = Completion::Start(Box::new(Start { started: world::started(&flow) }));
 //! loop {
-//!     let commands = pending(&flow, &run);            // what the engine wants done
-//!     let completion = world.perform(commands);       // what the world answered
-//!     let decision = decide(&flow, &run, now, completion);
-//!     journal.append(run.seq, &decision);             // one record, before anything else happens
-//!     for event in &decision.events { run.apply(run.seq, now, event) }
+//!     let decision = decide(&flow, &run, now_ms, completion);
+//!     run.apply_record(&decision.events); // journaled as one record, before anything else happens
+//!     let Some(Command::Ask(ask)) = list_pending_commands(&flow, &run).into_iter().next() else { break };
+//!     let answer = serde_json::json!({"action": "done"}); // what the agent said
+//!     let answer = Answer { output: Some(answer), ..Answer::default() };
+//!     completion = Completion::Answered { ask: ask.id, answer: Box::new(answer), seen: None };
+//!     now_ms += 1_000;
 //! }
+//! assert!(matches!(run.state, State::Ended { .. }));
 //! ```
 
 pub(crate) mod answers;

@@ -1,6 +1,15 @@
 //! The [`Provider`] trait and one implementation per agent.
 //!
 //! This crate does not depend on flows, runs or journals, and a provider never retries by itself.
+//!
+//! ```
+//! use cuegate_provider::{Provider, scripted::{Script, ScriptedProvider}};
+//!
+//! let script = Script::parse("answers: [{ step: fix, output: { action: next }, text: Fixed it. }]", "script.yaml")?;
+//! let agent: Box<dyn Provider> = Box::new(ScriptedProvider::new(script, None));
+//! assert!(agent.inspect().problems.is_empty() && agent.capabilities().schema);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![warn(missing_docs)]
 
 mod ask;
