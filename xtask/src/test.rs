@@ -88,6 +88,14 @@ pub(crate) fn test() -> Result<(), String> {
     install_python_programs();
     run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;
     run(&root, &cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
+    if has(&cargo, &["deny", "--version"]) {
+        run(&root, &cargo, &["deny", "--log-level", "error", "check", "bans", "licenses", "sources"], &[])?;
+    } else {
+        // Building it takes longer than all tests.
+        eprintln!(
+            "note: licences and sources of dependencies are not checked: cargo install cargo-deny --locked"
+        );
+    }
     // Some tests run the examples as helper programs.
     run(&root, &cargo, &["build", "--quiet", "--workspace", "--bins", "--examples"], &[])?;
     let no_updates = [("INSTA_UPDATE", "no")];
