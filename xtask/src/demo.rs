@@ -39,12 +39,12 @@ pub(crate) fn demo() -> Result<(), String> {
         "\nWhat happened: the agent planned, edited, committed and reported that it was done. The gate ran the test:"
     );
     println!(
-        "it still failed, so the agent was asked again with the output of the test. Its second fix passed the"
+        "it still failed, so the agent was called again with the output of the test. Its second fix passed the"
     );
     println!(
         "test and left a clean git tree; only then did the run complete. Every line above is in a journal that"
     );
-    println!("survives kill -9: stop a run anywhere, and `cuegate resume last` continues it.");
+    println!("survives kill -9: stop a run anywhere, and `cuegate resume` continues it.");
     println!("\nTo inspect:   cd {}", place.display());
     println!("and run       {} report last", cuegate.display());
     println!("the agent     {}", example.join("agent").display());

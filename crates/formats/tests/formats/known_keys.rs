@@ -300,7 +300,7 @@ fn every_key_of_the_formats_own_schemas_is_on_the_page() {
         assert!(paths.len() > 30, "{name} has {} properties", paths.len());
         let page = keys(section, file);
         for path in paths.iter().filter(|path| !page.contains(*path)) {
-            problems.push(format!("{name}, {path}: docs/registry.md has no row for it"));
+            problems.push(format!("{name}, {path}: docs/reference.md has no row for it"));
         }
     }
     assert!(problems.is_empty(), "{problems:#?}");

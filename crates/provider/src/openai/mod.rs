@@ -5,7 +5,7 @@
 //! limits it and recovers its output after a crash. The API stores no sessions and neither does this provider: the
 //! journal keeps the exchange, and the caller repeats earlier parts in the prompt.
 //!
-//! `docs/openai.md` documents the settings.
+//! `docs/agents.md` documents the settings.
 
 mod body;
 mod child;

@@ -29,7 +29,7 @@ macro_rules! behaviours {
 }
 
 behaviours! {
-    section "Asking"
+    section "Calls"
     "answers in text" answers_in_words answers::text { claude Yes, codex Yes, openai Yes, scripted Yes }
     "answers with a schema" answers_by_a_schema answers::structured { claude Yes, codex Yes, openai Yes, scripted Yes }
     "returns an answer that ignores the schema, so that it can be repaired" answers_nevertheless answers::unstructured {

@@ -434,7 +434,7 @@ impl Expander<'_, '_> {
             all.iter().map(|(_, span)| *span).min_by_key(|span| (span.file != at, span.file, span.start));
         let Some(place) = place else { return };
         let statements = all.into_iter().map(|(statement, _)| statement).collect();
-        let hint = "nothing has to be done; docs/takt.md tells what each of these means";
+        let hint = "nothing has to be done; docs/reference.md says what each of them means";
         self.desk.found.approximated(place, statements, hint);
     }
 

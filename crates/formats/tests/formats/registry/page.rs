@@ -1,4 +1,4 @@
-//! The keys that the tables of `docs/registry.md` list, by file.
+//! The keys that the tables of `docs/reference.md` list, by file.
 #![expect(clippy::disallowed_methods, reason = "the page is a file of this project")]
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ pub fn root() -> PathBuf {
 }
 
 fn page() -> String {
-    std::fs::read_to_string(root().join("docs/registry.md")).unwrap()
+    std::fs::read_to_string(root().join("docs/reference.md")).unwrap()
 }
 
 /// A table: the section it stands in, the cells of its head, and those of each row with the row's line.

@@ -1,5 +1,5 @@
 //! A schema has the keys that the loader reads: no other ones, and none is missing. For registries and agents that is
-//! what `docs/registry.md` lists, which `known_keys.rs` holds against the loader.
+//! what `docs/reference.md` lists, which `known_keys.rs` holds against the loader.
 
 use std::collections::{BTreeMap, BTreeSet};
 
