@@ -10,7 +10,7 @@ use super::changes::ChangeKind;
 use super::error::{WorktreeError, io_at};
 use super::git::Git;
 use super::repository::Repository;
-use super::snapshot::Trees;
+use super::snapshots::snapshot::Trees;
 
 /// What commands of its setup may have written into a new worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 use super::error::WorktreeError;
-use super::snapshot::Trees;
+use super::snapshots::snapshot::Trees;
 
 /// A file that differs between two snapshots.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

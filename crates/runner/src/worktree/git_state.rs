@@ -17,7 +17,7 @@ use super::changes::object_id;
 use super::error::{WorktreeError, io_at};
 use super::git::Git;
 use super::repository::Repository;
-use super::snapshot::Trees;
+use super::snapshots::snapshot::Trees;
 
 /// The git state of a worktree.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,14 +7,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    agent_git::{read_refs, write_whole},
-    error::{WorktreeError, io_at},
-    git::Git,
-    git_state::{checked_out_elsewhere, keep_commit},
-    repository::Repository,
-    snapshot::Trees,
-};
+use super::agent_git::{read_refs, write_whole};
+use super::error::{WorktreeError, io_at};
+use super::git::Git;
+use super::git_state::{checked_out_elsewhere, keep_commit};
+use super::repository::Repository;
+use super::snapshots::snapshot::Trees;
 
 /// Files that decide what git does, folders of an unfinished rebase, and the log of the stash.
 const FILES: [&str; 10] = [

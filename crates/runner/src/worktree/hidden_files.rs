@@ -11,8 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::branch_worktree::{changed_inside, inner_repositories};
 use super::changes::object_id;
 use super::error::WorktreeError;
-use super::ignored_files::can_be_rebuilt;
-use super::snapshot::Trees;
+use super::snapshots::ignored_files::can_be_rebuilt;
+use super::snapshots::snapshot::Trees;
 
 /// What a run itself excludes.
 const EXCLUDED: &[u8] = b"/.cuegate";

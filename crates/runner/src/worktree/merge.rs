@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::changes::{Change, ChangeKind, object_id};
 use super::error::WorktreeError;
-use super::snapshot::Trees;
+use super::snapshots::snapshot::Trees;
 
 /// The result of [`Trees::merge`].
 #[derive(Debug, Clone, PartialEq, Eq)]

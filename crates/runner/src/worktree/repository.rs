@@ -237,7 +237,7 @@ impl Repository {
     /// # Errors
     /// When it cannot be written.
     pub fn own_common(&self) -> Result<PathBuf, WorktreeError> {
-        let name = super::snapshot::fnv_digest_of_bytes(self.git_dir.as_os_str().as_bytes());
+        let name = super::snapshots::snapshot::fnv_digest_of_bytes(self.git_dir.as_os_str().as_bytes());
         let own = runtime_folder()?.join(format!("git-{name}"));
         fs::create_dir_all(own.join("info")).map_err(io_at("create", &own))?;
         // Without it git would create the logs in our folder.

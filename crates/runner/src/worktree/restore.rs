@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::changes::{Change, object_id};
 use super::error::WorktreeError;
-use super::snapshot::Trees;
+use super::snapshots::snapshot::Trees;
 use super::tree_edit::TreeEdit;
 
 impl Trees {

@@ -2,7 +2,7 @@
 
 use super::changes::object_id;
 use super::error::WorktreeError;
-use super::snapshot::Trees;
+use super::snapshots::snapshot::Trees;
 
 /// The mode of a submodule, or of another repository in the working tree.
 pub(super) const GITLINK: &str = "160000";

@@ -19,12 +19,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    error::{WorktreeError, io_at},
-    git::Git,
-    repository::Repository,
-    snapshot::{Trees, quote_list_path},
-};
+use super::error::{WorktreeError, io_at};
+use super::git::Git;
+use super::repository::Repository;
+use super::snapshots::snapshot::{Trees, quote_list_path};
 
 pub use take_over::TakeOverReport;
 pub(super) use take_over::describe_ref;

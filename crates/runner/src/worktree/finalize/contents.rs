@@ -8,7 +8,7 @@ use super::super::changes::object_id;
 use super::super::error::WorktreeError;
 use super::super::git::Git;
 use super::super::repository::{head_commit, is_linked_worktree};
-use super::super::snapshot::Trees;
+use super::super::snapshots::snapshot::Trees;
 use super::super::tree_edit::{GITLINK, TreeEdit};
 
 /// The snapshots between which the work of a run lies.

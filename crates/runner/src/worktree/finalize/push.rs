@@ -239,7 +239,7 @@ pub fn has_changes(repo: &Path, at: &Branches<'_>, into: &str, remote: &str) -> 
 mod tests {
     use std::fs;
 
-    use super::super::super::snapshot::Trees;
+    use super::super::super::snapshots::snapshot::Trees;
     use super::*;
 
     #[test]

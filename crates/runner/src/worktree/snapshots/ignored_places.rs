@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::error::WorktreeError;
-use super::git::Git;
+use crate::worktree::error::WorktreeError;
+use crate::worktree::git::Git;
 
 /// The most places that are returned; each is a mount of the sandbox.
 const PLACES_MAX: usize = 200;

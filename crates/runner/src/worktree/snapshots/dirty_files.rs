@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, os::unix::ffi::OsStrExt, os::unix::fs::MetadataExt, path::Path};
 
-use super::error::WorktreeError;
-use super::git::Git;
+use crate::worktree::error::WorktreeError;
+use crate::worktree::git::Git;
 
 /// The uncommitted files of a working tree by path, relative to `work`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

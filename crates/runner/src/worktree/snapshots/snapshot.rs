@@ -10,29 +10,29 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::error::{WorktreeError, io_at};
 use super::forced_files::ForcedFiles;
-use super::git::{Git, TIMEOUT, build_git_error};
-use super::repository::Repository;
-use super::tree_edit::GITLINK;
+use crate::worktree::error::{WorktreeError, io_at};
+use crate::worktree::git::{Git, TIMEOUT, build_git_error};
+use crate::worktree::repository::Repository;
+use crate::worktree::tree_edit::GITLINK;
 
 /// The snapshots of one working tree.
 #[derive(Debug, Clone)]
 pub struct Trees {
-    pub(super) root: PathBuf,
+    pub(in crate::worktree) root: PathBuf,
     state: PathBuf,
     /// Identifies the root in file names, so that worktrees can share one state dir.
     name: String,
-    pub(super) git: Git,
+    pub(in crate::worktree) git: Git,
     repository: Repository,
-    pub(super) git_dir: PathBuf,
-    pub(super) user_index: PathBuf,
+    pub(in crate::worktree) git_dir: PathBuf,
+    pub(in crate::worktree) user_index: PathBuf,
     /// What snapshots leave out, and was not yet reported.
     warnings: Arc<Mutex<Warnings>>,
     /// The files that git ignores and an index has, as of a state of that index.
-    pub(super) forced: Arc<Mutex<HashMap<PathBuf, ForcedFiles>>>,
+    pub(in crate::worktree) forced: Arc<Mutex<HashMap<PathBuf, ForcedFiles>>>,
     /// The index that agents see, if it is another one than the user's.
-    pub(super) agent_index: Option<PathBuf>,
+    pub(in crate::worktree) agent_index: Option<PathBuf>,
 }
 
 #[derive(Debug, Default)]
@@ -112,12 +112,12 @@ impl Trees {
     }
 
     /// Git with the index and the objects of the user.
-    pub(super) fn user_git(&self) -> Git {
+    pub(in crate::worktree) fn user_git(&self) -> Git {
         Git::in_repository(self.repository.clone())
     }
 
     /// The repository, as it was when the working tree was opened.
-    pub(super) fn repository(&self) -> &Repository {
+    pub(in crate::worktree) fn repository(&self) -> &Repository {
         &self.repository
     }
 
@@ -184,7 +184,7 @@ impl Trees {
 
     /// Locks this state dir against other snapshots of the tree, in any process, until the file is dropped. The kernel
     /// releases the lock when the holder is killed.
-    pub(super) fn guard(&self) -> Result<File, WorktreeError> {
+    pub(in crate::worktree) fn guard(&self) -> Result<File, WorktreeError> {
         let path = self.state.join(format!("guard-{}", self.name));
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(io_at("open", &path))?;
@@ -193,7 +193,7 @@ impl Trees {
     }
 
     /// Updates our index to the present state and writes it as a tree. Requires the guard.
-    pub(super) fn tree(&self) -> Result<String, WorktreeError> {
+    pub(in crate::worktree) fn tree(&self) -> Result<String, WorktreeError> {
         let began = SystemTime::now();
         let git = self.add_all()?.within(TIMEOUT);
         let tree = match git.word(&["write-tree"]) {
@@ -224,7 +224,7 @@ impl Trees {
     }
 
     /// The path of an index that only one call uses.
-    pub(super) fn scratch_index(&self) -> PathBuf {
+    pub(in crate::worktree) fn scratch_index(&self) -> PathBuf {
         use std::sync::atomic::{AtomicU32, Ordering};
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let (process, number) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
@@ -305,7 +305,7 @@ impl Trees {
                 continue;
             };
             let at = self.root.join(OsStr::from_bytes(folder));
-            if super::repository::is_linked_worktree(&self.root, &at) {
+            if crate::worktree::repository::is_linked_worktree(&self.root, &at) {
                 let name = String::from_utf8_lossy(folder).into_owned();
                 self.warn(format!(
                     "`{name}` is another working tree of this repository; snapshots leave it out"
@@ -313,7 +313,7 @@ impl Trees {
                 continue;
             }
             // An embedded repository.
-            if let Some(commit) = super::repository::head_commit(&at) {
+            if let Some(commit) = crate::worktree::repository::head_commit(&at) {
                 repositories.extend_from_slice(format!("{GITLINK} {commit} 0\t").as_bytes());
                 repositories.extend_from_slice(folder);
                 repositories.push(0);
@@ -550,7 +550,7 @@ fn parse_unreadable_error(stderr: &str) -> Option<WorktreeError> {
 }
 
 /// Quotes a path for a `:`-separated list; git accepts entries in C quotes, see git(1).
-pub(super) fn quote_list_path(path: OsString) -> OsString {
+pub(in crate::worktree) fn quote_list_path(path: OsString) -> OsString {
     let mut quoted = vec![b'"'];
     for byte in path.into_vec() {
         match byte {
@@ -565,7 +565,7 @@ pub(super) fn quote_list_path(path: OsString) -> OsString {
 
 /// FNV-1a, 64 bits, in hex: a short file name for a long path. Two paths with the same digest would share an index,
 /// which only costs time.
-pub(super) fn fnv_digest_of_bytes(bytes: &[u8]) -> String {
+pub(in crate::worktree) fn fnv_digest_of_bytes(bytes: &[u8]) -> String {
     let digest = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |digest, &byte| {
         (digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });

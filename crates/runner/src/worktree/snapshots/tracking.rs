@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::{error::WorktreeError, git::Git, repository::Repository};
+use crate::worktree::error::WorktreeError;
+use crate::worktree::git::Git;
+use crate::worktree::repository::Repository;
 
 /// What git knows of a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

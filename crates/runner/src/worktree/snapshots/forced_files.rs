@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::SystemTime;
 
-use super::error::WorktreeError;
 use super::snapshot::Trees;
+use crate::worktree::error::WorktreeError;
 
 /// Files that git ignores and an index has all the same, by names that end with a NUL.
 #[derive(Debug, Clone)]
-pub(super) struct ForcedFiles {
+pub(in crate::worktree) struct ForcedFiles {
     /// The time and the size of the index.
     of: (SystemTime, u64),
     names: Vec<u8>,
@@ -23,7 +23,7 @@ impl Trees {
     }
 
     /// The files that git ignores and that somebody added all the same. They are work as any other.
-    pub(super) fn forced_files(&self) -> Result<Vec<u8>, WorktreeError> {
+    pub(in crate::worktree) fn forced_files(&self) -> Result<Vec<u8>, WorktreeError> {
         let mut names = Vec::new();
         for index in std::iter::once(&self.user_index).chain(&self.agent_index) {
             names.extend(self.forced_files_of(index)?);

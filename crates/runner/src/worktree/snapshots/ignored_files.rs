@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::error::{WorktreeError, io_at};
-use super::git::Git;
+use crate::worktree::error::{WorktreeError, io_at};
+use crate::worktree::git::Git;
 
 /// The most bytes that are kept. They are read into memory.
 const KEPT_MAX: u64 = 64 << 20;
@@ -28,7 +28,7 @@ const REBUILT: [&str; 8] = [
 const MARKS: [&str; 2] = ["CACHEDIR.TAG", "pyvenv.cfg"];
 
 /// Whether a folder holds what can be built or installed again.
-pub(super) fn can_be_rebuilt(folder: &Path) -> bool {
+pub(in crate::worktree) fn can_be_rebuilt(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
     REBUILT.iter().any(|known| name == *known) || MARKS.iter().any(|mark| folder.join(mark).exists())
 }
