@@ -7,37 +7,16 @@ macro_rules! code {
     ($name:literal) => {
         $crate::checks::Code {
             name: $name,
-            page: include_str!(concat!("../../../../docs/findings/", $name, ".md")),
+            page: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/findings/", $name, ".md")),
         }
     };
 }
 
-mod ambiguous_join;
-mod bound_never_hit;
-mod closure_skipped;
-mod join_never_fires;
-mod limit_too_low;
-mod maybe_unassigned;
 mod misread;
-mod missing_transition;
-mod monitor_never_acts;
-mod no_entry;
-mod no_way_to_end;
-mod optional_parameter;
 mod prompt_positions;
 pub(crate) mod resolve;
-mod retry_without_change;
 mod step_name;
-mod transition_without_default;
-mod type_mismatch;
-mod unassigned_value;
-mod unbounded_cycle;
 mod unknown_target;
-mod unknown_variable;
-mod unmatched_join;
-mod unreachable_step;
-mod unreachable_transition;
-mod unwritten_report;
 
 use crate::analysis::paths::ControlGraph;
 use crate::analysis::reachability::{Reachability, StepOutcomes};
@@ -72,36 +51,36 @@ pub struct Code {
 /// Every code that [`check_draft`] can report.
 pub fn list_codes() -> &'static [Code] {
     &[
-        ambiguous_join::CODE,
-        bound_never_hit::CODE,
-        closure_skipped::CODE,
-        unreachable_transition::CODE,
-        join_never_fires::CODE,
-        limit_too_low::CODE,
-        maybe_unassigned::CODE,
-        monitor_never_acts::CODE,
-        no_entry::CODE,
-        no_way_to_end::CODE,
-        optional_parameter::CODE,
-        missing_transition::CODE,
-        unwritten_report::CODE,
-        retry_without_change::CODE,
+        joins::ambiguous_join::CODE,
+        paths::bound_never_hit::CODE,
+        paths::closure_skipped::CODE,
+        paths::unreachable_transition::CODE,
+        joins::join_never_fires::CODE,
+        paths::limit_too_low::CODE,
+        values::maybe_unassigned::CODE,
+        paths::monitor_never_acts::CODE,
+        paths::no_entry::CODE,
+        paths::no_way_to_end::CODE,
+        values::optional_parameter::CODE,
+        paths::missing_transition::CODE,
+        values::unwritten_report::CODE,
+        paths::retry_without_change::CODE,
         step_name::CODE,
-        transition_without_default::CODE,
-        type_mismatch::CODE,
-        unassigned_value::CODE,
-        unbounded_cycle::CODE,
+        paths::transition_without_default::CODE,
+        values::type_mismatch::CODE,
+        values::unassigned_value::CODE,
+        paths::unbounded_cycle::CODE,
         unknown_target::CODE,
-        unknown_variable::CODE,
-        unmatched_join::CODE,
-        unreachable_step::CODE,
+        values::unknown_variable::CODE,
+        joins::unmatched_join::CODE,
+        paths::unreachable_step::CODE,
     ]
 }
 
 /// Checks a draft. An accepted draft can run: there is no second check later.
 pub fn check_draft(mut draft: Draft) -> CheckedDraft {
     let mut diagnostics = Vec::new();
-    no_entry::check_entry(&draft, &mut diagnostics);
+    paths::no_entry::check_entry(&draft, &mut diagnostics);
     step_name::check_step_names(&draft, &mut diagnostics);
     let faulted = draft.faulted;
     let (misread, reads) = (std::mem::take(&mut draft.misread), std::mem::take(&mut draft.reads));
@@ -111,8 +90,8 @@ pub fn check_draft(mut draft: Draft) -> CheckedDraft {
     };
     let flow = resolved.flow;
     let yields = StepOutcomes::of(&flow);
-    missing_transition::check_unhandled_outcomes(&flow, &yields, &mut diagnostics);
-    optional_parameter::check_needed_parameters(&flow, &mut diagnostics);
+    paths::missing_transition::check_unhandled_outcomes(&flow, &yields, &mut diagnostics);
+    values::optional_parameter::check_needed_parameters(&flow, &mut diagnostics);
     // Paths can be analyzed only when every name resolves.
     if resolved.complete {
         let misread = MisreadSteps::of(&flow, &misread);
@@ -123,20 +102,20 @@ pub fn check_draft(mut draft: Draft) -> CheckedDraft {
             (others.len() > 1).then(|| Reachability::where_yields(&known, &yields, &others, !faulted));
         let from_all = from_all.as_ref().unwrap_or(&live);
         if !misread.is_live(from_all) {
-            unreachable_step::check_unreachable_steps(&flow, from_all, &mut diagnostics);
+            paths::unreachable_step::check_unreachable_steps(&flow, from_all, &mut diagnostics);
         }
         // Here the transitions of misread steps count as far as they were parsed.
         let by_all = misread.any().then(|| Reachability::where_yields(&flow, &yields, &[flow.entry], false));
-        unknown_variable::check_undefined_variables(
+        values::unknown_variable::check_undefined_variables(
             &flow,
             &by_all.as_ref().unwrap_or(&live).steps,
             (&told, &places),
             &mut diagnostics,
         );
-        no_way_to_end::check_traps(&known, &live, &misread, &mut diagnostics);
-        let has_trap = diagnostics.iter().any(|finding| finding.code == no_way_to_end::CODE.name);
-        let passing = unassigned_value::HandoffLookup::of(&known, &live);
-        unassigned_value::check_missing_values(
+        paths::no_way_to_end::check_traps(&known, &live, &misread, &mut diagnostics);
+        let has_trap = diagnostics.iter().any(|finding| finding.code == paths::no_way_to_end::CODE.name);
+        let passing = values::unassigned_value::HandoffLookup::of(&known, &live);
+        values::unassigned_value::check_missing_values(
             &known,
             &live,
             &passing,
@@ -144,11 +123,11 @@ pub fn check_draft(mut draft: Draft) -> CheckedDraft {
             &mut diagnostics,
         );
         if !faulted {
-            maybe_unassigned::check_omitted_values(&flow, &live, &passing, &places, &mut diagnostics);
-            join_never_fires::check_unfired_rules(&flow, &yields, &mut diagnostics);
-            monitor_never_acts::check_idle_monitors(&flow, &live, &mut diagnostics);
+            values::maybe_unassigned::check_omitted_values(&flow, &live, &passing, &places, &mut diagnostics);
+            joins::join_never_fires::check_unfired_rules(&flow, &yields, &mut diagnostics);
+            paths::monitor_never_acts::check_idle_monitors(&flow, &live, &mut diagnostics);
             diagnostics.extend(look_around(&flow, &yields, &live, has_trap));
-            no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
+            paths::no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
         }
     } else {
         let come_to = match flow.lost_entry {
@@ -158,7 +137,12 @@ pub fn check_draft(mut draft: Draft) -> CheckedDraft {
                     .steps
             }
         };
-        unknown_variable::check_undefined_variables(&flow, &come_to, (&told, &places), &mut diagnostics);
+        values::unknown_variable::check_undefined_variables(
+            &flow,
+            &come_to,
+            (&told, &places),
+            &mut diagnostics,
+        );
     }
     let sound = diagnostics.iter().all(|finding| finding.severity != Severity::Error);
     let (flow, unsound) = if sound { (Some(flow), None) } else { (None, Some(flow)) };
@@ -169,29 +153,32 @@ pub fn check_draft(mut draft: Draft) -> CheckedDraft {
 fn look_around(flow: &Flow, yields: &StepOutcomes, live: &Reachability, has_trap: bool) -> Vec<Diagnostic> {
     let (walks, mut around) = (ControlGraph::of(flow, live), Vec::new());
     let found = &mut around;
-    transition_without_default::check_uncovered_values(flow, live, &walks, found);
-    unreachable_transition::check_untaken_edges(flow, yields, found);
-    unmatched_join::check_unmatched_cases(flow, yields, found);
-    ambiguous_join::check_rule_overlaps(flow, yields, found);
-    type_mismatch::check_value_types(flow, &walks, found);
-    retry_without_change::check_retry_prompts(flow, found);
-    unwritten_report::check_report_reads(flow, live, &walks, found);
-    closure_skipped::check_skipped_proofs(flow, live, &walks, found);
-    let too_low = limit_too_low::check_iteration_limit(flow, live, &walks, found);
+    paths::transition_without_default::check_uncovered_values(flow, live, &walks, found);
+    paths::unreachable_transition::check_untaken_edges(flow, yields, found);
+    joins::unmatched_join::check_unmatched_cases(flow, yields, found);
+    joins::ambiguous_join::check_rule_overlaps(flow, yields, found);
+    values::type_mismatch::check_value_types(flow, &walks, found);
+    paths::retry_without_change::check_retry_prompts(flow, found);
+    values::unwritten_report::check_report_reads(flow, live, &walks, found);
+    paths::closure_skipped::check_skipped_proofs(flow, live, &walks, found);
+    let too_low = paths::limit_too_low::check_iteration_limit(flow, live, &walks, found);
     // A verdict that fires is meant to complete the run first.
     let by_limit = !too_low && !flow.verdict.can_fire();
-    bound_never_hit::check_bounds(flow, live, &walks, by_limit, found);
+    paths::bound_never_hit::check_bounds(flow, live, &walks, by_limit, found);
     if !too_low {
-        bound_never_hit::check_verdict(flow, &walks, found);
+        paths::bound_never_hit::check_verdict(flow, &walks, found);
     }
     // A trap has no exit at any limit.
     if !has_trap {
-        unbounded_cycle::check_cycles(flow, live, &walks, found);
+        paths::unbounded_cycle::check_cycles(flow, live, &walks, found);
     }
     around
 }
 
+mod joins;
+mod paths;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod values;

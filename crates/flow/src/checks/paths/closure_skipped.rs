@@ -1,14 +1,14 @@
-use super::Code;
 use crate::analysis::paths::{ControlGraph, FAR, Hop};
 use crate::analysis::reachability::Reachability;
+use crate::checks::Code;
 use crate::{
     diagnostics::Diagnostic,
     model::{Act, Ending, Flow, StepId, Target, Verdict},
 };
 
-pub(super) const CODE: Code = code!("closure-skipped");
+pub(in crate::checks) const CODE: Code = code!("closure-skipped");
 
-pub(super) fn check_skipped_proofs(
+pub(in crate::checks) fn check_skipped_proofs(
     flow: &Flow,
     live: &Reachability,
     walks: &ControlGraph<'_>,

@@ -1,22 +1,24 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Code, misread::MisreadSteps, prompt_positions::PromptPositions};
 use crate::analysis::{
     dominators::Dominators,
     reachability::{Reachability, describe_hop},
 };
+use crate::checks::Code;
+use crate::checks::misread::MisreadSteps;
+use crate::checks::prompt_positions::PromptPositions;
 use crate::{
     Str,
     diagnostics::{Diagnostic, Span, Trace, find_nearest_name},
     model::{Act, Fact, Flow, Handoff, Piece, Source, Step, StepId, Template},
 };
 
-pub(super) const CODE: Code = code!("unassigned-value");
+pub(in crate::checks) const CODE: Code = code!("unassigned-value");
 
 /// Lookups for values: steps by name, and the steps that every path passes.
-pub(super) struct HandoffLookup<'f> {
-    pub(super) by_name: HashMap<&'f str, StepId>,
-    pub(super) dominance: Dominators,
+pub(in crate::checks) struct HandoffLookup<'f> {
+    pub(in crate::checks) by_name: HashMap<&'f str, StepId>,
+    pub(in crate::checks) dominance: Dominators,
     /// The handoff values of steps that have many, by name.
     many: HashMap<StepId, HashMap<&'f str, &'f Handoff>>,
 }
@@ -25,7 +27,7 @@ pub(super) struct HandoffLookup<'f> {
 const FEW: usize = 16;
 
 impl<'f> HandoffLookup<'f> {
-    pub(super) fn of(flow: &'f Flow, live: &Reachability) -> HandoffLookup<'f> {
+    pub(in crate::checks) fn of(flow: &'f Flow, live: &Reachability) -> HandoffLookup<'f> {
         let (mut by_name, mut many) = (HashMap::new(), HashMap::new());
         for (at, step) in flow.steps.iter().enumerate() {
             let id = StepId(at as u32);
@@ -39,7 +41,12 @@ impl<'f> HandoffLookup<'f> {
     }
 
     /// The handoff value of a step under a name.
-    pub(super) fn left<'l>(&self, flow: &'l Flow, producer: StepId, key: &str) -> Option<&'l Handoff>
+    pub(in crate::checks) fn left<'l>(
+        &self,
+        flow: &'l Flow,
+        producer: StepId,
+        key: &str,
+    ) -> Option<&'l Handoff>
     where
         'f: 'l,
     {
@@ -50,7 +57,7 @@ impl<'f> HandoffLookup<'f> {
     }
 }
 
-pub(super) fn check_missing_values(
+pub(in crate::checks) fn check_missing_values(
     flow: &Flow,
     live: &Reachability,
     passing: &HandoffLookup<'_>,
@@ -69,22 +76,22 @@ pub(super) fn check_missing_values(
 }
 
 /// Reports that a run can reach a reader before the value was handed on.
-pub(super) fn not_left(span: Span, message: String) -> Diagnostic {
+pub(in crate::checks) fn not_left(span: Span, message: String) -> Diagnostic {
     Diagnostic::error(CODE.name, span, message)
 }
 
 /// A value that a step reads from another one.
-pub(super) struct NeededValue {
+pub(in crate::checks) struct NeededValue {
     /// The step that hands it on; empty for the summary of the last answer.
-    pub(super) from: Str,
-    pub(super) key: Str,
-    pub(super) span: Span,
-    pub(super) by: ValueReader,
+    pub(in crate::checks) from: Str,
+    pub(in crate::checks) key: Str,
+    pub(in crate::checks) span: Span,
+    pub(in crate::checks) by: ValueReader,
 }
 
 /// What reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ValueReader {
+pub(in crate::checks) enum ValueReader {
     /// An input, without which a run fails.
     Input,
     /// An input with a substitute: its value may be missing, but has to exist on some path.
@@ -98,7 +105,7 @@ pub(super) enum ValueReader {
 
 impl NeededValue {
     /// The reader and the value, as the beginning of a sentence.
-    pub(super) fn say(&self, step: &Step<StepId>) -> String {
+    pub(in crate::checks) fn say(&self, step: &Step<StepId>) -> String {
         let who = match self.by {
             ValueReader::Input | ValueReader::Optional | ValueReader::Prompt => format!("`{}`", step.name),
             ValueReader::Failure(_) => format!("the failure prompt of `{}`", step.name),
@@ -107,7 +114,7 @@ impl NeededValue {
     }
 
     /// The hint for a value that may be missing.
-    pub(super) fn remedy(&self) -> String {
+    pub(in crate::checks) fn remedy(&self) -> String {
         match self.by {
             ValueReader::Input | ValueReader::Optional => {
                 "give the input a `default`, or make it `\"required\": false`".to_owned()
@@ -124,7 +131,10 @@ impl NeededValue {
 }
 
 /// The values of other steps that are read, each once.
-pub(super) fn list_needed_values(step: &Step<StepId>, places: &PromptPositions<'_>) -> Vec<NeededValue> {
+pub(in crate::checks) fn list_needed_values(
+    step: &Step<StepId>,
+    places: &PromptPositions<'_>,
+) -> Vec<NeededValue> {
     let inputs = step.inputs.iter().map(|input| NeededValue {
         from: input.step.clone(),
         key: input.key.clone(),
@@ -269,7 +279,7 @@ fn diagnose_needed_value(
 }
 
 /// Whether the text that reads it is ever used.
-pub(super) fn is_put(live: &Reachability, id: StepId, need: &NeededValue) -> bool {
+pub(in crate::checks) fn is_put(live: &Reachability, id: StepId, need: &NeededValue) -> bool {
     match need.by {
         ValueReader::Input | ValueReader::Optional | ValueReader::Prompt => true,
         ValueReader::Failure(edge) => live.ways[id.0 as usize].iter().any(|way| way.edge == Some(edge)),
@@ -277,7 +287,11 @@ pub(super) fn is_put(live: &Reachability, id: StepId, need: &NeededValue) -> boo
 }
 
 /// A path to the reader of a step.
-pub(super) fn extend_trace_to_reader(step: &Step<StepId>, need: &NeededValue, trace: Trace) -> Trace {
+pub(in crate::checks) fn extend_trace_to_reader(
+    step: &Step<StepId>,
+    need: &NeededValue,
+    trace: Trace,
+) -> Trace {
     let ValueReader::Failure(edge) = need.by else { return trace };
     let (words, span) = describe_hop(step, Some(edge));
     trace.ending_with(words, span)
@@ -287,8 +301,9 @@ pub(super) fn extend_trace_to_reader(step: &Step<StepId>, need: &NeededValue, tr
 mod tests {
     use super::SOME_STEP;
     use super::{HandoffLookup, MisreadSteps, PromptPositions, Reachability};
+    use crate::checks;
     use crate::checks::testing::{draft, failing, findings_of, hand_on, need, prompt, schema};
-    use crate::{checks, checks::maybe_unassigned};
+    use crate::checks::values::maybe_unassigned;
     use crate::{
         diagnostics::Severity,
         model::{Draft, Extractor, Fact, Piece, Source},

@@ -1,10 +1,10 @@
-use super::Code;
 use crate::analysis::reachability::{Followers, Reachability};
+use crate::checks::Code;
 use crate::{diagnostics::Diagnostic, model::Flow};
 
-pub(super) const CODE: Code = code!("monitor-never-acts");
+pub(in crate::checks) const CODE: Code = code!("monitor-never-acts");
 
-pub(super) fn check_idle_monitors(flow: &Flow, live: &Reachability, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_idle_monitors(flow: &Flow, live: &Reachability, found: &mut Vec<Diagnostic>) {
     let mut followers = Followers::default();
     for (monitor, acts) in flow.monitors.iter().zip(&live.monitors) {
         if *acts {

@@ -1,14 +1,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::{Code, prompt_positions::PromptPositions};
 use crate::analysis::{dominators::Dominators, reachability::Reachability};
+use crate::checks::Code;
+use crate::checks::prompt_positions::PromptPositions;
 use crate::{
     Str,
     diagnostics::{Diagnostic, Span, find_nearest_name},
     model::{Act, Flow, Param, Source, Step, StepId},
 };
 
-pub(super) const CODE: Code = code!("unknown-variable");
+pub(in crate::checks) const CODE: Code = code!("unknown-variable");
 
 /// How many steps a finding names if it is about more of them.
 const NAMED_MAX: usize = 4;
@@ -17,7 +18,7 @@ const NAMED_MAX: usize = 4;
 const KNOWN: [&str; 6] =
     ["iteration", "completed_iterations", "max_iterations", "remaining", "previous_summary", "task"];
 
-pub(super) fn check_undefined_variables(
+pub(in crate::checks) fn check_undefined_variables(
     flow: &Flow,
     live: &[bool],
     (told, places): (&[Str], &PromptPositions<'_>),

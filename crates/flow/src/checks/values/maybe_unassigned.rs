@@ -1,19 +1,17 @@
-use super::{
-    Code,
-    prompt_positions::PromptPositions,
-    unassigned_value::{HandoffLookup, NeededValue, ValueReader, is_put, list_needed_values},
-};
+use super::unassigned_value::{HandoffLookup, NeededValue, ValueReader, is_put, list_needed_values};
 use crate::analysis::{
     conditional_fields::ConditionalFields, fallback_edges::FallbackEdges, reachability::Reachability,
 };
+use crate::checks::Code;
+use crate::checks::prompt_positions::PromptPositions;
 use crate::{
     diagnostics::{Diagnostic, Trace},
     model::{Act, Flow, Handoff, StepId},
 };
 
-pub(super) const CODE: Code = code!("maybe-unassigned");
+pub(in crate::checks) const CODE: Code = code!("maybe-unassigned");
 
-pub(super) fn check_omitted_values(
+pub(in crate::checks) fn check_omitted_values(
     flow: &Flow,
     live: &Reachability,
     passing: &HandoffLookup<'_>,

@@ -1,9 +1,9 @@
-use super::Code;
+use crate::checks::Code;
 use crate::{diagnostics::Diagnostic, model::Draft};
 
-pub(super) const CODE: Code = code!("no-entry");
+pub(in crate::checks) const CODE: Code = code!("no-entry");
 
-pub(super) fn check_entry(draft: &Draft, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_entry(draft: &Draft, found: &mut Vec<Diagnostic>) {
     // A format that knows the reason has already reported it and leaves no steps.
     if draft.entry.is_none() {
         found.push(

@@ -1,21 +1,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Code;
 use crate::analysis::paths::{ControlGraph, FAR, Hop, SearchBudget, SearchResult, id_of_step};
 use crate::analysis::{earliest_completion::checked_after, reachability::Reachability};
+use crate::checks::Code;
 use crate::{
     diagnostics::{Diagnostic, Trace},
     model::{CounterId, Flow, LimitTarget, Monitor, StepId, Verdict},
 };
 
-pub(super) const CODE: Code = code!("bound-never-hit");
+pub(in crate::checks) const CODE: Code = code!("bound-never-hit");
 
 /// How many findings show a path.
 const TRACES_MAX: usize = 16;
 
 /// `by_limit`: whether to compare rounds with the limit. If no run ends within the limit, `limit-too-low` reports
 /// that, and this finding would only follow from it.
-pub(super) fn check_bounds(
+pub(in crate::checks) fn check_bounds(
     flow: &Flow,
     live: &Reachability,
     walks: &ControlGraph<'_>,
@@ -58,7 +58,7 @@ pub(super) fn check_bounds(
 }
 
 /// The same for verdicts that count more answers than fit into the limit. Called only if a run can complete.
-pub(super) fn check_verdict(flow: &Flow, walks: &ControlGraph<'_>, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_verdict(flow: &Flow, walks: &ControlGraph<'_>, found: &mut Vec<Diagnostic>) {
     let limit = flow.limits.iterations_max;
     for (_, part) in flow.verdict.places() {
         let Verdict::Checks { max, of } = part else { continue };
@@ -79,7 +79,7 @@ pub(super) fn check_verdict(flow: &Flow, walks: &ControlGraph<'_>, found: &mut V
 }
 
 /// After how many iterations all rounds of a monitor can be done, at the earliest.
-pub(super) fn rounds_done(walks: &ControlGraph<'_>, monitor: &Monitor<StepId>) -> u32 {
+pub(in crate::checks) fn rounds_done(walks: &ControlGraph<'_>, monitor: &Monitor<StepId>) -> u32 {
     let first = monitor.cycle.first().into_iter().flatten().map(|step| walks.far[step.0 as usize]).min();
     let first = first.unwrap_or(FAR);
     let rounds = monitor.threshold.saturating_mul(monitor.cycle.len() as u32);

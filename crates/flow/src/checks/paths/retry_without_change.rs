@@ -1,14 +1,14 @@
-use super::Code;
-use super::type_mismatch::tells_failure;
 use crate::analysis::graph;
+use crate::checks::Code;
+use crate::checks::values::type_mismatch::tells_failure;
 use crate::{
     diagnostics::Diagnostic,
     model::{Act, Flow, Outcome, Step, StepId, Template},
 };
 
-pub(super) const CODE: Code = code!("retry-without-change");
+pub(in crate::checks) const CODE: Code = code!("retry-without-change");
 
-pub(super) fn check_retry_prompts(flow: &Flow, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_retry_prompts(flow: &Flow, found: &mut Vec<Diagnostic>) {
     for step in flow.steps.iter().filter(|step| matches!(step.act, Act::Exec { .. })) {
         for edge in step.edges.iter().filter(|edge| matches!(edge.on, Outcome::Fail(_))) {
             let targets = graph::steps_of_target(&edge.to).into_iter().map(|to| flow.step(to));

@@ -1,15 +1,15 @@
-use super::Code;
+use crate::checks::Code;
 use crate::{
     diagnostics::Diagnostic,
     model::{Act, Flow, Param, Source, Step, StepId, Template},
 };
 
-pub(super) const CODE: Code = code!("optional-parameter");
+pub(in crate::checks) const CODE: Code = code!("optional-parameter");
 
 /// How many steps a finding names.
 const NAMED_MAX: usize = 3;
 
-pub(super) fn check_needed_parameters(flow: &Flow, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_needed_parameters(flow: &Flow, found: &mut Vec<Diagnostic>) {
     // A parameter given with `--set` has no flag, and has a value.
     let may_miss = |param: &&Param| !param.required && param.default.is_none() && !param.flag.is_empty();
     for param in flow.params.iter().filter(may_miss) {

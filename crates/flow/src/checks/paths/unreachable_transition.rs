@@ -1,15 +1,19 @@
 use std::collections::HashSet;
 
-use super::Code;
 use crate::analysis::{graph, reachability::StepOutcomes};
+use crate::checks::Code;
 use crate::{
     diagnostics::Diagnostic,
     model::{Flow, Gate, Outcome, StepId},
 };
 
-pub(super) const CODE: Code = code!("unreachable-transition");
+pub(in crate::checks) const CODE: Code = code!("unreachable-transition");
 
-pub(super) fn check_untaken_edges(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_untaken_edges(
+    flow: &Flow,
+    yields: &StepOutcomes,
+    found: &mut Vec<Diagnostic>,
+) {
     for (at, step) in flow.steps.iter().enumerate() {
         let outcomes = yields.of_step(StepId(at as u32));
         let takeable = graph::takeable_edges_of_step(step);

@@ -1,15 +1,16 @@
 use std::collections::VecDeque;
 
-use super::{Code, misread::MisreadSteps};
 use crate::analysis::reachability::Reachability;
+use crate::checks::Code;
+use crate::checks::misread::MisreadSteps;
 use crate::{
     diagnostics::{Diagnostic, Severity},
     model::{Ending, Flow, Step, StepId, Target, Verdict},
 };
 
-pub(super) const CODE: Code = code!("no-way-to-end");
+pub(in crate::checks) const CODE: Code = code!("no-way-to-end");
 
-pub(super) fn check_traps(
+pub(in crate::checks) fn check_traps(
     flow: &Flow,
     live: &Reachability,
     misread: &MisreadSteps,
@@ -41,7 +42,7 @@ pub(super) fn check_traps(
 }
 
 /// Reports that no run completes, if no other finding could be the cause.
-pub(super) fn check_completes(flow: &Flow, live: &Reachability, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_completes(flow: &Flow, live: &Reachability, found: &mut Vec<Diagnostic>) {
     let is_explained = found.iter().any(|finding| finding.severity != Severity::Note);
     if is_explained || flow.verdict.can_fire() {
         return;

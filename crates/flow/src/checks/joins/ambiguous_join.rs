@@ -1,20 +1,24 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::Code;
 use super::unmatched_join::{advance_case, describe_member_outcomes};
 use crate::analysis::join_rules::{Members, RuleCombinations};
 use crate::analysis::{
     graph,
     reachability::{StepOutcomes, mark_optional_members},
 };
+use crate::checks::Code;
 use crate::{
     diagnostics::Diagnostic,
     model::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, Step, StepId, Target},
 };
 
-pub(super) const CODE: Code = code!("ambiguous-join");
+pub(in crate::checks) const CODE: Code = code!("ambiguous-join");
 
-pub(super) fn check_rule_overlaps(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_rule_overlaps(
+    flow: &Flow,
+    yields: &StepOutcomes,
+    found: &mut Vec<Diagnostic>,
+) {
     for step in &flow.steps {
         let (Gate::Join { rules, .. }, Act::All { members, .. }) = (&step.gate, &step.act) else { continue };
         let outcomes = yields.of_members(members);

@@ -1,15 +1,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Code;
 use crate::analysis::paths::{ControlGraph, Hop, id_of_step};
 use crate::analysis::reachability::Reachability;
+use crate::checks::Code;
 use crate::{
     analysis::components::Components,
     diagnostics::Diagnostic,
     model::{Act, CounterId, Flow, Monitor, StepId},
 };
 
-pub(super) const CODE: Code = code!("unbounded-cycle");
+pub(in crate::checks) const CODE: Code = code!("unbounded-cycle");
 
 /// How many steps a finding names.
 const NAMED_MAX: usize = 5;
@@ -18,7 +18,7 @@ const DEPTH_MAX: usize = 32;
 /// How many searches look for a cycle that no monitor watches.
 const SEARCHES_MAX: usize = 64;
 
-pub(super) fn check_cycles(
+pub(in crate::checks) fn check_cycles(
     flow: &Flow,
     live: &Reachability,
     walks: &ControlGraph<'_>,

@@ -2,22 +2,22 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::rc::Rc;
 
-use super::Code;
 use crate::analysis::earliest_completion::holds_after;
 use crate::analysis::paths::{ControlGraph, FAR, Hop};
 use crate::analysis::reachability::Reachability;
+use crate::checks::Code;
 use crate::{
     diagnostics::Diagnostic,
     model::{CounterId, Ending, Flow, LimitTarget, StepId, Target, Verdict},
 };
 
-pub(super) const CODE: Code = code!("limit-too-low");
+pub(in crate::checks) const CODE: Code = code!("limit-too-low");
 
 /// How many states the search visits; if counters make more, the path is not measured.
 const SITUATIONS_MAX: usize = 20_000;
 
 /// Whether the limit is too low.
-pub(super) fn check_iteration_limit(
+pub(in crate::checks) fn check_iteration_limit(
     flow: &Flow,
     live: &Reachability,
     walks: &ControlGraph<'_>,

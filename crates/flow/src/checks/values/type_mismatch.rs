@@ -2,18 +2,22 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::Code;
 use crate::analysis::newest_values;
 use crate::analysis::paths::{ControlGraph, FAR, SearchBudget};
+use crate::checks::Code;
 use crate::{
     Str,
     diagnostics::Diagnostic,
     model::{FieldPath, Flow, Gate, OutcomeReader, Piece, Schema, Selector, Step, StepId, Target, Template},
 };
 
-pub(super) const CODE: Code = code!("type-mismatch");
+pub(in crate::checks) const CODE: Code = code!("type-mismatch");
 
-pub(super) fn check_value_types(flow: &Flow, walks: &ControlGraph<'_>, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_value_types(
+    flow: &Flow,
+    walks: &ControlGraph<'_>,
+    found: &mut Vec<Diagnostic>,
+) {
     let (leavers, mut work) = (index_composite_handoffs(flow, walks), walks.work());
     for (at, step) in flow.steps.iter().enumerate() {
         check_gate_types(flow, step, found);
@@ -214,7 +218,7 @@ fn index_composite_handoffs<'f>(
 }
 
 /// Whether a prompt mentions what failed.
-pub(super) fn tells_failure(template: &Template) -> bool {
+pub(in crate::checks) fn tells_failure(template: &Template) -> bool {
     fn tells(pieces: &[Piece]) -> bool {
         pieces.iter().any(|piece| match piece {
             Piece::Failure(_) | Piece::If { .. } | Piece::Each { .. } => true,

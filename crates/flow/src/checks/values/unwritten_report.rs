@@ -1,20 +1,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Code;
 use crate::analysis::paths::{ControlGraph, FAR, Hop, SearchBudget, id_of_step};
 use crate::analysis::{dominators::Dominators, graph::list_asked_steps, reachability::Reachability};
+use crate::checks::Code;
 use crate::{
     Str,
     diagnostics::Diagnostic,
     model::{Act, Ask, Flow, Source, Step, StepId},
 };
 
-pub(super) const CODE: Code = code!("unwritten-report");
+pub(in crate::checks) const CODE: Code = code!("unwritten-report");
 
 /// How many findings of one flow show a path that has to be searched for.
 const SEARCHES_MAX: usize = 64;
 
-pub(super) fn check_report_reads(
+pub(in crate::checks) fn check_report_reads(
     flow: &Flow,
     live: &Reachability,
     walks: &ControlGraph<'_>,

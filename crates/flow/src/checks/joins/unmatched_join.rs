@@ -1,19 +1,23 @@
 use std::collections::{BTreeSet, HashSet};
 
-use super::Code;
 use crate::analysis::{
     join_rules::{COMBINATIONS_MAX, RuleCombinations},
     reachability::{StepOutcomes, mark_optional_members},
     state_graph::{MemberOutcome, enumerate_combinations, first_match},
 };
+use crate::checks::Code;
 use crate::{
     diagnostics::{Diagnostic, find_nearest_name},
     model::{Act, Flow, Gate, JoinPattern, JoinRule, Outcome, StepId},
 };
 
-pub(super) const CODE: Code = code!("unmatched-join");
+pub(in crate::checks) const CODE: Code = code!("unmatched-join");
 
-pub(super) fn check_unmatched_cases(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_unmatched_cases(
+    flow: &Flow,
+    yields: &StepOutcomes,
+    found: &mut Vec<Diagnostic>,
+) {
     for step in &flow.steps {
         let (Gate::Join { rules, judges }, Act::All { members, .. }) = (&step.gate, &step.act) else {
             continue;
@@ -100,7 +104,7 @@ fn find_misspelt_outcome(rules: &[JoinRule], case: &[&Outcome]) -> Option<(usize
 }
 
 /// Whether a rule never counts only because an outcome of a member is misspelt, which `unmatched-join` reports.
-pub(super) fn is_slip(rule: &JoinRule, rules: &[JoinRule], members: &[BTreeSet<Outcome>]) -> bool {
+pub(in crate::checks) fn is_slip(rule: &JoinRule, rules: &[JoinRule], members: &[BTreeSet<Outcome>]) -> bool {
     let slip = find_unmatched_case(rules, members).and_then(|case| find_misspelt_outcome(rules, &case));
     slip.is_some_and(|(at, _, near)| match &rule.pattern {
         JoinPattern::All(outcome) => outcome.to_string() == near,
@@ -110,7 +114,11 @@ pub(super) fn is_slip(rule: &JoinRule, rules: &[JoinRule], members: &[BTreeSet<O
 }
 
 /// The outcome of each member, in words.
-pub(super) fn describe_member_outcomes(flow: &Flow, members: &[StepId], case: &[&Outcome]) -> Vec<String> {
+pub(in crate::checks) fn describe_member_outcomes(
+    flow: &Flow,
+    members: &[StepId],
+    case: &[&Outcome],
+) -> Vec<String> {
     let said = members.iter().zip(case);
     said.map(|(member, outcome)| format!("`{}` says `{outcome}`", flow.step(*member).name)).collect()
 }
@@ -141,7 +149,7 @@ fn find_unmatched_case<'o>(rules: &[JoinRule], members: &'o [BTreeSet<Outcome>])
 }
 
 /// The next case; `false` after the last one.
-pub(super) fn advance_case(places: &mut [usize], free: &[Vec<&Outcome>]) -> bool {
+pub(in crate::checks) fn advance_case(places: &mut [usize], free: &[Vec<&Outcome>]) -> bool {
     for (place, all) in places.iter_mut().zip(free) {
         *place += 1;
         if *place < all.len() {

@@ -1,4 +1,3 @@
-use super::{Code, unassigned_value};
 use crate::analysis::{
     graph::{fallback_of_step, list_asked_steps},
     newest_values,
@@ -6,13 +5,15 @@ use crate::analysis::{
     paths::{ControlGraph, Hop, id_of_step},
     reachability::Reachability,
 };
+use crate::checks::Code;
+use crate::checks::values::unassigned_value;
 use crate::{
     Str,
     diagnostics::Diagnostic,
     model::{Edge, FieldPath, Flow, Schema, Selector, Step, StepId, Target},
 };
 
-pub(super) const CODE: Code = code!("transition-without-default");
+pub(in crate::checks) const CODE: Code = code!("transition-without-default");
 
 /// An edge that selects among steps.
 struct SelectingEdge<'f> {
@@ -24,7 +25,7 @@ struct SelectingEdge<'f> {
     index: usize,
 }
 
-pub(super) fn check_uncovered_values(
+pub(in crate::checks) fn check_uncovered_values(
     flow: &Flow,
     live: &Reachability,
     walks: &ControlGraph<'_>,

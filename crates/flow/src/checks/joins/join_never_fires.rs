@@ -1,17 +1,22 @@
-use super::{Code, unmatched_join};
+use super::unmatched_join;
 use crate::analysis::{
     graph,
     join_rules::Members,
     reachability::{StepOutcomes, mark_optional_members},
 };
+use crate::checks::Code;
 use crate::{
     diagnostics::Diagnostic,
     model::{Act, Flow, Gate},
 };
 
-pub(super) const CODE: Code = code!("join-never-fires");
+pub(in crate::checks) const CODE: Code = code!("join-never-fires");
 
-pub(super) fn check_unfired_rules(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_unfired_rules(
+    flow: &Flow,
+    yields: &StepOutcomes,
+    found: &mut Vec<Diagnostic>,
+) {
     for step in &flow.steps {
         let (Gate::Join { rules, judges }, Act::All { members, .. }) = (&step.gate, &step.act) else {
             continue;

@@ -1,15 +1,19 @@
 use std::collections::BTreeSet;
 
-use super::Code;
 use crate::analysis::{graph, reachability::StepOutcomes};
+use crate::checks::Code;
 use crate::{
     diagnostics::Diagnostic,
     model::{Flow, Outcome, StepId},
 };
 
-pub(super) const CODE: Code = code!("missing-transition");
+pub(in crate::checks) const CODE: Code = code!("missing-transition");
 
-pub(super) fn check_unhandled_outcomes(flow: &Flow, yields: &StepOutcomes, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_unhandled_outcomes(
+    flow: &Flow,
+    yields: &StepOutcomes,
+    found: &mut Vec<Diagnostic>,
+) {
     let asked_by_others = asked_by_others(flow);
     for (index, step) in flow.steps.iter().enumerate() {
         // The outcome of a member or a judge is read by the step that asked it; it needs no edges.

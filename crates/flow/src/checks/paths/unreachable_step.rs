@@ -1,11 +1,15 @@
-use super::Code;
 use crate::analysis::reachability::Reachability;
+use crate::checks::Code;
 use crate::{diagnostics::Diagnostic, model::Flow};
 
-pub(super) const CODE: Code = code!("unreachable-step");
+pub(in crate::checks) const CODE: Code = code!("unreachable-step");
 
 /// `live`: reachability from the entry and from every other entry that the definition names.
-pub(super) fn check_unreachable_steps(flow: &Flow, live: &Reachability, found: &mut Vec<Diagnostic>) {
+pub(in crate::checks) fn check_unreachable_steps(
+    flow: &Flow,
+    live: &Reachability,
+    found: &mut Vec<Diagnostic>,
+) {
     for (step, _) in flow.steps.iter().zip(&live.steps).filter(|(step, seen)| step.counts && !**seen) {
         found.push(
             Diagnostic::warning(CODE.name, step.span, format!("`{}` is unreachable", step.name))
