@@ -8,13 +8,13 @@ use cuegate_flow::model::{
 use serde_json::json;
 
 use super::gate_steps::is_completion_claim;
-use super::instruction_template::ReadingStep as For;
-use super::judge::{judge_ask, judge_step};
 use super::lower::WorkflowLowering;
 use super::movement::{AgentSettings, Movement, StepReader};
-use super::prompt::{PromptBuilder, end_prompt_part};
-use super::prompt_texts;
-use super::sections::FacetText;
+use super::texts::instruction_template::ReadingStep as For;
+use super::texts::prompt::{PromptBuilder, end_prompt_part};
+use super::texts::prompt_texts;
+use super::texts::sections::FacetText;
+use crate::takt::judge::{judge_ask, judge_step};
 use crate::values::json::Fields;
 
 /// The most retries of a step that does not say it, as in TAKT.
@@ -47,7 +47,7 @@ impl StepReader<'_, '_, '_> {
             completion.missing("retry_instruction");
         }
         let instruction = text.and_then(|text| {
-            self.sections.resolve(super::sections::Section::Instructions, text, &completion)
+            self.sections.resolve(super::texts::sections::Section::Instructions, text, &completion)
         });
         completion.finish();
         let max = written.map_or(RETRIES, |(max, _)| max).max(min);

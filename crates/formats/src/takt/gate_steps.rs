@@ -9,8 +9,9 @@ use cuegate_flow::model::{
 use super::gates::GateCommand;
 use super::lower::WorkflowLowering;
 use super::movement::{AgentSettings, Movement};
-use super::prompt::{PromptBuilder, collapse_to_line};
-use super::prompt_texts;
+use super::routing::rules::collapse_to_line;
+use super::texts::prompt::PromptBuilder;
+use super::texts::prompt_texts;
 
 /// The value captured from a command's output.
 const STDOUT: &str = "stdout";

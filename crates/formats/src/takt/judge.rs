@@ -9,11 +9,12 @@ use cuegate_flow::{
     },
 };
 
-use super::condition::Condition;
-use super::prompt::{PromptBuilder, end_prompt_part};
-use super::prompt_texts;
-use super::rules::Rule;
-use super::{answer_schema, answer_schema::AnswerSchemaCache};
+use crate::takt::answer_schema;
+use crate::takt::answer_schema::AnswerSchemaCache;
+use crate::takt::routing::condition::Condition;
+use crate::takt::routing::rules::{Rule, collapse_to_line};
+use crate::takt::texts::prompt::{PromptBuilder, end_prompt_part};
+use crate::takt::texts::prompt_texts;
 
 /// The tag name for a judge's plain-text answer; the movement's own tags count too.
 const TAG: &str = "JUDGE";
@@ -83,7 +84,7 @@ fn text_judge(judged: &JudgeSubject<'_>, rules: &[Rule<'_>], draft: &mut Draft) 
     for (index, rule) in rules.iter().enumerate().filter(|(_, rule)| holds(rule)) {
         page.text(&format!("{}. {}\n", index + 1, rule.outcome));
         if let Some(appendix) = rule.appendix {
-            page.text(&format!("   It comes with: {}\n", super::prompt::collapse_to_line(appendix)));
+            page.text(&format!("   It comes with: {}\n", collapse_to_line(appendix)));
         }
     }
     page.text(prompt_texts::JUDGE_NONE);
@@ -161,9 +162,9 @@ pub(super) fn monitor_step(
     }));
     for (rule, text) in rules.iter().zip(&texts) {
         let number = judge.rules.iter().position(|other| std::ptr::eq(other, *rule)).unwrap_or_default() + 1;
-        page.text(&format!("{number}. {}\n", super::prompt::collapse_to_line(text)));
+        page.text(&format!("{number}. {}\n", collapse_to_line(text)));
         if let Some(appendix) = rule.appendix {
-            page.text(&format!("   It comes with: {}\n", super::prompt::collapse_to_line(appendix)));
+            page.text(&format!("   It comes with: {}\n", collapse_to_line(appendix)));
         }
     }
     page.text(prompt_texts::JUDGE_ANSWER);
@@ -176,7 +177,7 @@ pub(super) fn monitor_step(
     let words: Vec<(String, Outcome)> = texts
         .iter()
         .zip(&rules)
-        .map(|(text, rule)| (super::prompt::collapse_to_line(text), outcome_of_rule(rule)))
+        .map(|(text, rule)| (collapse_to_line(text), outcome_of_rule(rule)))
         .collect();
     let tag = |name: Str| OutcomeReader::Tag { name, base: 1, outcomes: outcomes.clone() };
     let tags = vec![tag(TAG.into()), tag(judge.alias)];

@@ -9,14 +9,14 @@ use cuegate_flow::{
 };
 
 use super::expand::{ExpandedWorkflow, expand_workflow};
-use super::instruction_template::TextCompiler;
 use super::later_spellings;
 use super::lower::lower_piece;
 use super::movement::{ABORT, COMPLETE, Movement, StepAction, StepReader};
 use super::options::PieceOptions;
 use super::report_names::{CaselessNames, FileNames};
 use super::reports::ReportDefinition;
-use super::sections::Sections;
+use super::texts::instruction_template::TextCompiler;
+use super::texts::sections::Sections;
 use super::{monitors, monitors::MonitorDefinition};
 use crate::codes;
 use crate::other_formats;

@@ -12,24 +12,23 @@ use cuegate_flow::{
     },
 };
 
-use super::condition::Condition;
-use super::instruction_template::{ReadingStep as For, TextCompiler};
 use super::load::PieceDefinition;
 use super::movement::{ABORT, AgentSettings, COMPLETE, Movement, StepAction, StructuredOutput};
 use super::options::{Phases, PieceOptions};
-use super::predicate::{self, UnlistedField};
-use super::prompt::{Duty, Subject, WorkflowPrompts};
-use super::rules::Rule;
+use super::routing::condition::Condition;
+use super::routing::join;
+use super::routing::predicate::{self, UnlistedField};
+use super::routing::rules::Rule;
+use super::texts::instruction_template::{ReadingStep as For, TextCompiler};
+use super::texts::prompt::{Duty, Subject, WorkflowPrompts};
 use super::{answer_schema, answer_schema::AnswerSchemaCache};
-use super::{completion, gate_steps, join};
-use super::{
-    judge,
-    judge::{JudgeSubject, normalize_word, outcome_of_rule, parse_answer_path},
-};
+use super::{completion, gate_steps};
 use super::{selection, team};
 use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::{find_nearest_name, or_hint};
+use crate::takt::judge;
+use crate::takt::judge::{JudgeSubject, normalize_word, outcome_of_rule, parse_answer_path};
 use crate::values::json::Text;
 
 /// The outcome of a member without rules.
@@ -72,7 +71,7 @@ pub(super) fn lower_piece(
     draft.params = options.set.iter().map(|name| param_of_set_name(name)).collect();
     let about = piece
         .description
-        .map(|text| format!(": {}", super::prompt::collapse_to_line(text)))
+        .map(|text| format!(": {}", super::routing::rules::collapse_to_line(text)))
         .unwrap_or_default();
     let prompts =
         WorkflowPrompts { piece: format!("{}{about}", piece.name), compiler, phases: options.phases };
@@ -251,11 +250,14 @@ impl WorkflowLowering<'_, '_, '_> {
                 reports: parse_answer_path(answer_schema::REPORTS),
                 blocked: parse_answer_path(answer_schema::BLOCKED),
             }),
-            blocked_mark: Some(super::prompt_texts::BLOCKED_MARK.into()),
+            blocked_mark: Some(super::texts::prompt_texts::BLOCKED_MARK.into()),
             guard: place.parent.and_then(|_| gate_steps::of_member(self, asked)),
         };
         Step {
-            title: asked.title.map_or_else(|| name.to_owned(), super::prompt::collapse_to_line).into(),
+            title: asked
+                .title
+                .map_or_else(|| name.to_owned(), super::routing::rules::collapse_to_line)
+                .into(),
             act: Act::Ask(ask),
             gate,
             boundary: asked.boundary.clone(),
@@ -440,7 +442,7 @@ impl WorkflowLowering<'_, '_, '_> {
     /// Compiles an instruction with its placeholders.
     pub(super) fn compile(
         &self,
-        body: &super::sections::FacetText,
+        body: &super::texts::sections::FacetText,
         step: &str,
     ) -> Vec<cuegate_flow::model::Piece> {
         self.prompts.compiler.compile(body, For { step, monitor: true })

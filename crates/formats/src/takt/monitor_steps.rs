@@ -7,11 +7,12 @@ use cuegate_flow::{
 
 use super::lower::WorkflowLowering;
 use super::monitors::{MonitorDefinition, Stage};
-use super::prompt::PromptBuilder;
-use super::prompt_texts;
-use super::sections::FacetText;
-use super::{judge, judge::MonitorJudge};
+use super::texts::prompt::PromptBuilder;
+use super::texts::prompt_texts;
+use super::texts::sections::FacetText;
 use crate::codes;
+use crate::takt::judge;
+use crate::takt::judge::MonitorJudge;
 use crate::values::json::Text;
 
 /// Lowers a monitor. A monitor whose cycle names an unknown movement is reported and left out.

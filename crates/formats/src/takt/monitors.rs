@@ -7,11 +7,9 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 use super::expand::{NAME, SCOPE, STAGE};
 use super::later_spellings;
 use super::movement::{Persona, is_empty_list, some_left};
-use super::sections::{FacetText, Section, Sections};
-use super::{
-    rules,
-    rules::{Owner, Rule},
-};
+use super::routing::rules;
+use super::routing::rules::{Owner, Rule};
+use super::texts::sections::{FacetText, Section, Sections};
 use crate::codes;
 use crate::values::json::{Fields, Json, Kind, Text};
 

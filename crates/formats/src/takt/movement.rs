@@ -9,16 +9,14 @@ use serde_json::Value;
 
 use super::completion::CompletionRetry;
 use super::expand::{FILE, SCOPE};
-use super::sections::{FacetText, Section, Sections};
+use super::routing::rules;
+use super::routing::rules::{Owner, Rule};
 use super::selection::{self, SelectableTexts, Selection};
 use super::team::Team;
+use super::texts::sections::{FacetText, Section, Sections};
 use super::weak_permissions;
 use super::{gates, gates::Gates};
 use super::{reports, reports::ReportDefinition};
-use super::{
-    rules,
-    rules::{Owner, Rule},
-};
 use crate::codes;
 use crate::source::tool_names;
 use crate::values::json::{Fields, Json, Kind, Text};
@@ -348,7 +346,9 @@ impl StepReader<'_, '_, '_> {
         }
         match inline {
             // A path is read like an entry of `instructions`.
-            Some(inline) if super::sections::is_path(inline.text) && inline.text.trim().ends_with(".md") => {
+            Some(inline)
+                if super::texts::sections::is_path(inline.text) && inline.text.trim().ends_with(".md") =>
+            {
                 let path = Text { text: inline.text.trim(), ..inline };
                 self.sections.resolve(Section::Instructions, path, fields)
             }

@@ -7,7 +7,7 @@ use cuegate_flow::{
 
 use super::later_spellings;
 use super::report_names::FileNames;
-use super::sections::{FacetText, Section, Sections, is_path};
+use super::texts::sections::{FacetText, Section, Sections, is_path};
 use crate::codes;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 

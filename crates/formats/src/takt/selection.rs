@@ -11,12 +11,12 @@ use cuegate_flow::{
 use serde_json::{Value, json};
 
 use super::expand::{CANDIDATE, CANDIDATES, MAY_BE_EMPTY, SCOPE, SELECTIONS, SELECTOR, TEXTS};
-use super::instruction_template::ReadingStep;
 use super::lower::WorkflowLowering;
 use super::movement::{KeyedText, Persona, StepReader};
-use super::prompt::PromptBuilder;
-use super::prompt_texts;
-use super::sections::{FacetText, Section};
+use super::texts::instruction_template::ReadingStep;
+use super::texts::prompt::PromptBuilder;
+use super::texts::prompt_texts;
+use super::texts::sections::{FacetText, Section};
 use crate::codes;
 use crate::values::json::{Fields, Json, Kind, Text};
 
@@ -245,7 +245,7 @@ impl Selection<'_> {
         if let Some(body) = of.instruction {
             page.text(prompt_texts::SELECT_FOR);
             page.pieces(lowering.prompts.compiler.compile(body, reader(of.step)));
-            super::prompt::end_prompt_part(&mut page);
+            super::texts::prompt::end_prompt_part(&mut page);
         }
         if !self.reports.is_empty() {
             page.text(prompt_texts::SELECT_REPORTS);
@@ -256,7 +256,8 @@ impl Selection<'_> {
         }
         page.text(prompt_texts::CANDIDATES);
         for candidate in &self.candidates {
-            let about = candidate.description.map(super::prompt::collapse_to_line).unwrap_or_default();
+            let about =
+                candidate.description.map(super::routing::rules::collapse_to_line).unwrap_or_default();
             page.text(&format!("- `{}`: {about}\n", candidate.id));
             if self.stays {
                 let source = Source::Handoff { step: self.name.into(), key: candidate.id.clone() };

@@ -13,12 +13,12 @@ use cuegate_flow::{
 use serde_json::json;
 
 use super::expand::{PART, TEAM};
-use super::instruction_template;
 use super::lower::{StepPlace, WorkflowLowering, build_empty_step, session_key};
 use super::movement::{AgentSettings, Movement, StepAction, StepReader};
-use super::prompt::{Duty, PromptBuilder, write_keyed_texts};
-use super::prompt_texts;
 use super::selection::reads_only;
+use super::texts::instruction_template;
+use super::texts::prompt::{Duty, PromptBuilder, write_keyed_texts};
+use super::texts::prompt_texts;
 use crate::values::json::{Fields, Text};
 
 /// The most batches of a visit. TAKT has no such limit.

@@ -10,8 +10,8 @@ use super::selections::{SELECTIONS, add_selections};
 use super::tree::{build_text, items_of_list, set_key};
 use super::{Call, Expander, Layers, SCOPE, WorkflowNode, build_number, get_mut};
 use crate::codes;
-use crate::takt::condition::{Condition, as_argument, parse_condition};
 use crate::takt::movement::COMPLETE;
+use crate::takt::routing::condition::{Condition, as_argument, parse_condition};
 use crate::values::json::{Json, Kind};
 
 /// A called workflow that was replaced by its agents.

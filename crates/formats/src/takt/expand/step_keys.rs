@@ -395,7 +395,9 @@ pub(super) fn rewrite_always_rule(step: &mut Json) {
     // What comes after it never holds.
     rules.truncate(at + 1);
     let is_predicate = |rule: &Json| {
-        rule.get("condition").and_then(Json::as_text).is_some_and(crate::takt::predicate::is_predicate)
+        rule.get("condition")
+            .and_then(Json::as_text)
+            .is_some_and(crate::takt::routing::predicate::is_predicate)
     };
     // Together with other predicates it is decided by the structured answer.
     if at > 0 && rules[..at].iter().all(is_predicate) {

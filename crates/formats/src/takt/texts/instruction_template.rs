@@ -9,11 +9,11 @@ use cuegate_flow::{
     model::{Fact, FieldPath, Piece, Source},
 };
 
-use super::answer_schema::STRUCTURED;
 use super::sections::FacetText;
 use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::find_nearest_name;
+use crate::takt::answer_schema::STRUCTURED;
 use crate::templates::QuotedRanges;
 
 /// The values that an instruction can read, by placeholder name.

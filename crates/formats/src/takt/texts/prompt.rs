@@ -6,36 +6,36 @@
 
 use cuegate_flow::model::{Fact, Piece, Report, Source, Template};
 
-use super::condition::Condition;
 use super::instruction_template::{ReadingStep, TextCompiler, is_source_read};
-use super::movement::{AgentSettings, KeyedText, Movement};
-use super::options::Phases;
 use super::prompt_texts;
-use super::reports::ReportDefinition;
-use super::rules::Rule;
 use super::sections::FacetText;
-use super::selection::SelectableTexts;
+use crate::takt::movement::{AgentSettings, KeyedText, Movement};
+use crate::takt::options::Phases;
+use crate::takt::reports::ReportDefinition;
+use crate::takt::routing::condition::Condition;
+use crate::takt::routing::rules::{Rule, collapse_to_line};
+use crate::takt::selection::SelectableTexts;
 
 /// What all prompts of a piece share.
-pub(super) struct WorkflowPrompts<'p, 'c> {
+pub(in crate::takt) struct WorkflowPrompts<'p, 'c> {
     /// The name and description of the piece.
-    pub(super) piece: String,
-    pub(super) compiler: &'p TextCompiler<'c>,
-    pub(super) phases: Phases,
+    pub(in crate::takt) piece: String,
+    pub(in crate::takt) compiler: &'p TextCompiler<'c>,
+    pub(in crate::takt) phases: Phases,
 }
 
 /// The movement that a prompt is for.
-pub(super) struct Subject<'s, 'j> {
-    pub(super) movement: &'s Movement<'j>,
-    pub(super) asked: &'s AgentSettings<'j>,
+pub(in crate::takt) struct Subject<'s, 'j> {
+    pub(in crate::takt) movement: &'s Movement<'j>,
+    pub(in crate::takt) asked: &'s AgentSettings<'j>,
     /// What of its work the prompt is for.
-    pub(super) duty: &'s Duty,
+    pub(in crate::takt) duty: &'s Duty,
     /// The position among the movements, such as `2 of 9`; `None` for a member.
-    pub(super) position: Option<String>,
+    pub(in crate::takt) position: Option<String>,
 }
 
 /// What of the work of a movement a prompt is for.
-pub(super) enum Duty {
+pub(in crate::takt) enum Duty {
     /// All of it.
     Whole,
     /// The part in this value.
@@ -46,14 +46,14 @@ pub(super) enum Duty {
 
 /// A prompt under construction.
 #[derive(Default)]
-pub(super) struct PromptBuilder {
+pub(in crate::takt) struct PromptBuilder {
     pieces: Vec<Piece>,
     /// The text after the last piece.
     text: String,
 }
 
 impl PromptBuilder {
-    pub(super) fn text(&mut self, text: &str) {
+    pub(in crate::takt) fn text(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
@@ -74,7 +74,7 @@ impl PromptBuilder {
         }
     }
 
-    pub(super) fn pieces(&mut self, pieces: Vec<Piece>) {
+    pub(in crate::takt) fn pieces(&mut self, pieces: Vec<Piece>) {
         for piece in pieces {
             match piece {
                 Piece::Text(text) => self.text(&text),
@@ -84,13 +84,13 @@ impl PromptBuilder {
     }
 
     /// Appends a heading and a value, both omitted when the value is empty.
-    pub(super) fn filled(&mut self, heading: &str, source: Source) {
+    pub(in crate::takt) fn filled(&mut self, heading: &str, source: Source) {
         let body =
             vec![Piece::Text(heading.into()), Piece::Value(source.clone()), Piece::Text("\n\n".into())];
         self.push(Piece::Filled { source, body });
     }
 
-    pub(super) fn template(mut self) -> Template {
+    pub(in crate::takt) fn template(mut self) -> Template {
         self.flush();
         Template { pieces: self.pieces }
     }
@@ -98,7 +98,7 @@ impl PromptBuilder {
 
 impl WorkflowPrompts<'_, '_> {
     /// The prompt for the work of a movement.
-    pub(super) fn work(&self, subject: &Subject<'_, '_>) -> Template {
+    pub(in crate::takt) fn work(&self, subject: &Subject<'_, '_>) -> Template {
         let Subject { movement, asked, duty, .. } = subject;
         let previous = asked.previous || matches!(duty, Duty::Closing);
         let mut page = PromptBuilder::default();
@@ -173,7 +173,7 @@ impl WorkflowPrompts<'_, '_> {
     }
 
     /// Appends the instruction, then the task and the previous response unless the instruction contains them.
-    pub(super) fn told(&self, page: &mut PromptBuilder, instruction: Vec<Piece>, previous: bool) {
+    pub(in crate::takt) fn told(&self, page: &mut PromptBuilder, instruction: Vec<Piece>, previous: bool) {
         let has = |fact: Fact| is_source_read(&instruction, &Source::Fact(fact));
         let (task, response, inputs) =
             (is_source_read(&instruction, &Source::Task), has(Fact::PreviousResponse), has(Fact::UserInputs));
@@ -192,7 +192,7 @@ impl WorkflowPrompts<'_, '_> {
     }
 
     /// How the parts of a movement are asked. An answer with data is one JSON object in any case.
-    pub(super) fn phases_of(&self, asked: &AgentSettings<'_>) -> Phases {
+    pub(in crate::takt) fn phases_of(&self, asked: &AgentSettings<'_>) -> Phases {
         if asked.structured.is_some() { Phases::Fused } else { self.phases }
     }
 
@@ -232,7 +232,7 @@ impl WorkflowPrompts<'_, '_> {
     }
 
     /// The prompt for a report in a separate ask.
-    pub(super) fn report(&self, report: &ReportDefinition) -> Report {
+    pub(in crate::takt) fn report(&self, report: &ReportDefinition) -> Report {
         let mut page = PromptBuilder::default();
         page.text(&format!("# {}\n\n{}\n", title_of_report(report), prompt_texts::REPORT_ASK));
         self.form(&mut page, report);
@@ -291,7 +291,7 @@ fn write_outcomes(page: &mut PromptBuilder, rules: &[Rule<'_>]) {
 }
 
 /// Appends texts under one heading.
-pub(super) fn write_keyed_texts(page: &mut PromptBuilder, heading: &str, texts: &[KeyedText]) {
+pub(in crate::takt) fn write_keyed_texts(page: &mut PromptBuilder, heading: &str, texts: &[KeyedText]) {
     for (index, named) in texts.iter().enumerate() {
         page.text(if index == 0 { heading } else { "---\n\n" });
         write_facet_text(page, &named.body);
@@ -368,7 +368,7 @@ fn title_of_report(report: &ReportDefinition) -> String {
 }
 
 /// Ends a part with an empty line.
-pub(super) fn end_prompt_part(page: &mut PromptBuilder) {
+pub(in crate::takt) fn end_prompt_part(page: &mut PromptBuilder) {
     match page.pieces.last() {
         _ if page.text.ends_with("\n\n") => {}
         _ if page.text.ends_with('\n') => page.text("\n"),
@@ -376,9 +376,4 @@ pub(super) fn end_prompt_part(page: &mut PromptBuilder) {
         Some(Piece::Filled { .. }) if page.text.is_empty() => {}
         _ => page.text("\n\n"),
     }
-}
-
-/// Collapses a text to one line.
-pub(super) fn collapse_to_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

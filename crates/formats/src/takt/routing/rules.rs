@@ -7,12 +7,12 @@ use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
 };
 
-use super::answer_schema::NONE;
-use super::movement::{ABORT, COMPLETE};
+use super::condition;
+use super::condition::Condition;
 use super::predicate;
-use super::prompt::collapse_to_line;
-use super::{condition, condition::Condition};
 use crate::codes;
+use crate::takt::answer_schema::NONE;
+use crate::takt::movement::{ABORT, COMPLETE};
 use crate::values::json::{Fields, Json, Text};
 
 #[derive(Debug, Clone)]
@@ -285,7 +285,7 @@ fn next_of<'j>(rule: &Rule<'j>) -> Option<&'j str> {
 }
 
 /// The word for a member that failed, unless a member has a rule of that text.
-pub(super) const FAILED: &str = "error";
+pub(in crate::takt) const FAILED: &str = "error";
 
 /// Warns of a rule that repeats its own movement with unchanged input.
 fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
@@ -339,7 +339,7 @@ fn normalize_condition(text: &str) -> String {
 }
 
 /// The outcome name of a condition: the text on one line.
-pub(super) fn name_of(condition: &str) -> Str {
+pub(in crate::takt) fn name_of(condition: &str) -> Str {
     if condition.chars().any(char::is_control) {
         collapse_to_line(condition).into()
     } else {
@@ -349,4 +349,9 @@ pub(super) fn name_of(condition: &str) -> Str {
 
 fn trim_text(text: Text<'_>) -> Text<'_> {
     Text { text: text.text.trim(), ..text }
+}
+
+/// Collapses a text to one line.
+pub(in crate::takt) fn collapse_to_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

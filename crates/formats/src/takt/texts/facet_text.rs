@@ -21,7 +21,7 @@ pub(crate) struct FacetText {
     /// The whole file, or a value in the piece.
     pub(crate) span: Span,
     /// The source text, for locating a part of the text.
-    pub(super) source: Str,
+    pub(in crate::takt) source: Str,
     /// What the placeholders of the text mean.
     pub(crate) context: Arc<Context>,
     /// The file name without folder and extension, for a text from a file.
@@ -36,7 +36,7 @@ impl FacetText {
     }
 
     /// Several texts as one, with lines between them.
-    pub(super) fn joined(all: Vec<FacetText>) -> Option<FacetText> {
+    pub(in crate::takt) fn joined(all: Vec<FacetText>) -> Option<FacetText> {
         let texts: Vec<&str> = all.iter().map(|body| body.text.trim_end()).collect();
         let text: Str = texts.join("\n\n---\n\n").into();
         let first = all.into_iter().next()?;

@@ -8,16 +8,16 @@ use cuegate_flow::{
 };
 
 use super::condition::{Condition, as_argument};
-use super::judge::outcome_of_rule;
-use super::lower::NO_RULES;
-use super::movement::Movement;
 use super::rules::{FAILED, Rule, name_of};
 use crate::codes;
 use crate::source::findings::Findings;
 use crate::source::suggest::{find_nearest_name, quote_names};
+use crate::takt::judge::outcome_of_rule;
+use crate::takt::lower::NO_RULES;
+use crate::takt::movement::Movement;
 
 /// The rules over members, in order.
-pub(super) fn build_join_rules(
+pub(in crate::takt) fn build_join_rules(
     movement: &Movement<'_>,
     members: &[Movement<'_>],
     found: &Findings,

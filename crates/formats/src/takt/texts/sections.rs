@@ -9,12 +9,12 @@ use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
 };
 
-use super::expand::{FILE, INSTALL, SCOPE, WorkflowScope, workflow_keys};
 pub(crate) use super::facet_text::{Context, FacetText};
 use crate::codes;
 use crate::source::files::join_path;
 use crate::source::loader::{LoadedFile, SourceLoader};
 use crate::source::suggest::add_suggestion;
+use crate::takt::expand::{FILE, INSTALL, SCOPE, WorkflowScope, workflow_keys};
 use crate::values::json::{Fields, Json, Kind, Text};
 
 /// One of the maps.
@@ -28,7 +28,7 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    pub(super) const ALL: [Section; 5] = [
+    pub(in crate::takt) const ALL: [Section; 5] = [
         Section::Personas,
         Section::Policies,
         Section::Knowledge,
@@ -59,7 +59,7 @@ impl Section {
     }
 
     /// The movement key that refers to its entries.
-    pub(super) fn user(self) -> &'static str {
+    pub(in crate::takt) fn user(self) -> &'static str {
         match self {
             Section::Personas => "persona",
             Section::Policies => "policy",

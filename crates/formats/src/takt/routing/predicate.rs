@@ -2,16 +2,16 @@
 
 use cuegate_flow::model::{FieldPath, Name, Outcome, OutcomeReader, Schema};
 
-use super::answer_schema::STRUCTURED;
 use super::condition::Condition;
-use super::judge::{normalize_word, outcome_of_rule};
 use super::rules::Rule;
+use crate::takt::answer_schema::STRUCTURED;
+use crate::takt::judge::{normalize_word, outcome_of_rule};
 
 /// The text of a predicate that always holds.
-pub(super) const ALWAYS: &str = "true";
+pub(in crate::takt) const ALWAYS: &str = "true";
 
 /// Whether a condition is a predicate over the run's state: `when(…)`, optionally after a label.
-pub(super) fn is_predicate(condition: &str) -> bool {
+pub(in crate::takt) fn is_predicate(condition: &str) -> bool {
     condition.starts_with("when(") || condition.contains("&& when(")
 }
 
@@ -19,7 +19,7 @@ pub(super) fn is_predicate(condition: &str) -> bool {
 ///
 /// # Errors
 /// Returns the message and the hint for a predicate that cannot be decided by the answer of `step` alone.
-pub(super) fn parse_predicate(text: &str, step: &str) -> Result<Condition, (String, &'static str)> {
+pub(in crate::takt) fn parse_predicate(text: &str, step: &str) -> Result<Condition, (String, &'static str)> {
     let inner = text.strip_prefix("when(").and_then(|rest| rest.trim_end().strip_suffix(')'));
     let Some(inner) = inner else {
         return Err((
@@ -112,7 +112,7 @@ fn without_parentheses(text: &str) -> &str {
 }
 
 /// The name of the outcome of a predicate.
-pub(super) fn outcome_name(kind: &Condition) -> Option<String> {
+pub(in crate::takt) fn outcome_name(kind: &Condition) -> Option<String> {
     match kind {
         Condition::Otherwise => Some("otherwise".to_owned()),
         Condition::Field(path, values) => {
@@ -125,10 +125,10 @@ pub(super) fn outcome_name(kind: &Condition) -> Option<String> {
 }
 
 /// A field whose values are not listed, so that it is unknown which of them the later rules are for.
-pub(super) struct UnlistedField(pub(super) FieldPath);
+pub(in crate::takt) struct UnlistedField(pub(in crate::takt) FieldPath);
 
 /// The readers of rules that are all predicates, in their order.
-pub(super) fn build_predicate_readers(
+pub(in crate::takt) fn build_predicate_readers(
     rules: &[&Rule<'_>],
     schema: &Schema,
 ) -> Result<Vec<OutcomeReader<Name>>, UnlistedField> {
