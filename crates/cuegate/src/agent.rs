@@ -9,7 +9,9 @@ use cuegate_flow::{
 };
 use cuegate_provider::{Inspection, Login, Shared};
 
-use crate::{Failure, config::Config, models, providers, start_run::Program};
+use crate::config::Config;
+use crate::run::start_run::Program;
+use crate::{Failure, models, providers};
 
 /// The provider of a run, checked on this machine, with its models.
 pub struct Agent {

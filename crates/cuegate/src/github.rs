@@ -14,13 +14,11 @@ use cuegate_runner::{
 };
 use cuegate_view::{Liveness, StampedRecord, run_view};
 
-use crate::{
-    Failure,
-    config::Config,
-    project::first_tree,
-    run_changes::compare_files,
-    start_run::{Host, RunRequest},
-};
+use crate::Failure;
+use crate::config::Config;
+use crate::project::first_tree;
+use crate::run::start_run::{Host, RunRequest};
+use crate::run_changes::compare_files;
 
 /// The API of github.com.
 const API: &str = "https://api.github.com";

@@ -29,8 +29,6 @@
 //! This crate contains no rules about flows.
 #![warn(missing_docs)]
 
-pub(crate) mod resume_run;
-
 mod agent;
 pub(crate) mod batch;
 mod before_start;
@@ -43,21 +41,15 @@ pub mod exit;
 mod failure;
 pub mod github;
 mod init;
-pub mod leftovers;
 mod library;
-pub mod limits;
-mod logfile;
 pub mod models;
 mod otel;
 pub mod project;
 pub mod providers;
+pub mod run;
 mod run_changes;
-mod sandbox_setup;
 pub mod simulate;
-pub mod start_run;
 mod text_file;
-mod tree_lock;
-mod typical_cost;
 
 pub use agent::Agent;
 pub use binary::Program;

@@ -12,16 +12,13 @@ use cuegate_runner::{Notice, StateDir};
 use cuegate_view::{Liveness, RunView, StampedRecord, run_view};
 use tokio::sync::watch;
 
-use crate::{
-    Agent, Failure, Program,
-    before_start::start_checks::check_start,
-    cli::params,
-    config, definition,
-    definition::{DiskFiles, Location, find_definition},
-    exit, github, leftovers, project, sandbox_setup, start_run,
-    start_run::{Host, RunRequest},
-    text_file::read_text,
-};
+use crate::before_start::start_checks::check_start;
+use crate::cli::params;
+use crate::definition::{DiskFiles, Location, find_definition};
+use crate::run::start_run::{Host, RunRequest};
+use crate::run::{leftovers, sandbox_setup, start_run};
+use crate::text_file::read_text;
+use crate::{Agent, Failure, Program, config, definition, exit, github, project};
 
 /// The default for the longest wait for a provider limit, in milliseconds.
 const WAIT_MAX_MS: u64 = 60_000;

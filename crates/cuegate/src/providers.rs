@@ -10,7 +10,9 @@ use cuegate_provider::{
     scripted::{Script, ScriptedProvider},
 };
 
-use crate::{Failure, config::Config, start_run::Program};
+use crate::Failure;
+use crate::config::Config;
+use crate::run::start_run::Program;
 
 /// What a provider is made from. `script` is the path and content of the script for `scripted`.
 struct ProviderInputs<'m> {

@@ -19,10 +19,8 @@ use cuegate_runner::{
 use tokio::sync::mpsc;
 
 use super::diagnose::{FailureCause, cause_in_sandbox, find_missing, find_setup};
-use crate::{
-    Failure, Program,
-    start_run::{Host, folder_of},
-};
+use crate::run::start_run::{Host, folder_of};
+use crate::{Failure, Program};
 
 /// The time limit of one validator. Its own limit is often longer than a user waits for a run to start.
 const ONE_MAX: Duration = Duration::from_secs(120);

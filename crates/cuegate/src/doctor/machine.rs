@@ -6,7 +6,9 @@ use cuegate_journal::sqlite::Durability;
 use cuegate_runner::{StateDir, sandbox::Bwrap};
 
 use super::{CheckStatus, DoctorFinding};
-use crate::{Failure, config::Config, leftovers, project};
+use crate::config::Config;
+use crate::run::leftovers;
+use crate::{Failure, project};
 
 /// The oldest supported git: `rev-parse --path-format` was added in this version.
 const GIT_MIN: (u32, u32) = (2, 31);

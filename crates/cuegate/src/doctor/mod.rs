@@ -10,7 +10,9 @@ use cuegate_provider::{Inspection, Login};
 use cuegate_runner::get_status;
 use serde_json::{Value, json};
 
-use crate::{config::Config, providers, start_run::Program};
+use crate::config::Config;
+use crate::providers;
+use crate::run::start_run::Program;
 
 pub use self_test::{AttackOutcome, SelfTestResult, self_test};
 

@@ -18,7 +18,9 @@ use cuegate_runner::{
 };
 use serde_json::{Value, json};
 
-use crate::{Failure, config::Config, start_run::Program};
+use crate::Failure;
+use crate::config::Config;
+use crate::run::start_run::Program;
 
 /// The time limit of all attacks of one side.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 
 mod gate_files;
 
-use crate::{Failure, start_run::reload_flow};
+use crate::Failure;
+use crate::run::start_run::reload_flow;
 use gate_files::{find_gate_files, gate_commands};
 
 /// Opens the tree store of the project; any worktree of the repository can read it.

@@ -13,16 +13,12 @@ use cuegate_journal::{Error, Journal, RunId, sqlite::Durability};
 use cuegate_runner::{InboxMessage, RunWriter, is_over, now_ms};
 
 use super::{ProjectPlace, prompt_user, resume, resume::go_on, texts_of_journal, view_of};
-use crate::{
-    Failure,
-    cli::{
-        args::{AnswerArgs, CancelArgs},
-        print,
-    },
-    exit, project, start_run,
-    start_run::{Host, Program, ResumeRequest},
-    text_file::{read_text, read_text_from},
-};
+use crate::cli::args::{AnswerArgs, CancelArgs};
+use crate::cli::print;
+use crate::run::start_run;
+use crate::run::start_run::{Host, Program, ResumeRequest};
+use crate::text_file::{read_text, read_text_from};
+use crate::{Failure, exit, project};
 
 /// How long `cancel` waits for the owner of a run to react.
 const PATIENCE: Duration = Duration::from_secs(20);

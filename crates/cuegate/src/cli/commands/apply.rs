@@ -6,13 +6,11 @@ use cuegate_view::{Liveness, RunState, clean_to_one_line, plural};
 use serde_json::json;
 
 use super::{ProjectPlace, diff};
-use crate::{
-    Failure,
-    cli::{args::ApplyArgs, print},
-    exit, project,
-    run_changes::open_main,
-    tree_lock::TreeLock,
-};
+use crate::cli::args::ApplyArgs;
+use crate::cli::print;
+use crate::run::tree_lock::TreeLock;
+use crate::run_changes::open_main;
+use crate::{Failure, exit, project};
 
 pub(super) fn apply_changes(place: &ProjectPlace, args: &ApplyArgs) -> Result<u8, Failure> {
     let journal = place.view()?;

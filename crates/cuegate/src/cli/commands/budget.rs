@@ -5,14 +5,12 @@ use cuegate_flow::analysis::cost_bound::Certificate;
 use cuegate_view::plural;
 
 use super::prompt_user;
-use crate::{
-    Failure,
-    cli::{args::RunArgs, print},
-    config::{Config, PositiveCount, Usd},
-    exit, providers,
-    start_run::RunRequest,
-    typical_cost::{KnownCosts, describe_calls},
-};
+use crate::cli::args::RunArgs;
+use crate::cli::print;
+use crate::config::{Config, PositiveCount, Usd};
+use crate::run::start_run::RunRequest;
+use crate::run::typical_cost::{KnownCosts, describe_calls};
+use crate::{Failure, exit, providers};
 
 /// What is proposed if no earlier run tells what is usual.
 const USD_PROPOSED: u64 = 5;

@@ -13,18 +13,14 @@ use cuegate_view::{CheckedDefinition, PlannedEffect, group_findings};
 use serde_json::{Value, json};
 
 use super::{ProjectPlace, load_as, open_disk_files, read_options, watch};
-use crate::{
-    Failure,
-    cli::{
-        args::{CheckArgs, CheckFormat, ExplainArgs, ShowArgs},
-        print, set_values,
-    },
-    config::PhasesChoice,
-    definition::{
-        CompiledDefinition, FileState, Location, Origin, WatchedFiles, look_each_way, named_definitions,
-    },
-    exit, start_run,
+use crate::cli::args::{CheckArgs, CheckFormat, ExplainArgs, ShowArgs};
+use crate::cli::{print, set_values};
+use crate::config::PhasesChoice;
+use crate::definition::{
+    CompiledDefinition, FileState, Location, Origin, WatchedFiles, look_each_way, named_definitions,
 };
+use crate::run::start_run;
+use crate::{Failure, exit};
 
 pub(super) fn check_or_watch(place: &ProjectPlace, args: CheckArgs) -> Result<u8, Failure> {
     let paths = if args.paths.is_empty() { find_project_definitions(place)? } else { args.paths.clone() };

@@ -16,12 +16,11 @@ use cuegate_view::{RunState, RunView, clean_to_one_line as shown, plural};
 use serde_json::{Value, json};
 
 use super::{ProjectPlace, view_of};
-use crate::{
-    Failure,
-    cli::{args::CleanArgs, print},
-    exit, project, resume_run,
-    tree_lock::TreeLock,
-};
+use crate::cli::args::CleanArgs;
+use crate::cli::print;
+use crate::run::resume_run;
+use crate::run::tree_lock::TreeLock;
+use crate::{Failure, exit, project};
 
 /// How many names are listed.
 const NAMES_MAX: usize = 5;

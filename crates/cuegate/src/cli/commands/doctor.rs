@@ -1,14 +1,12 @@
 //! `doctor`.
 
 use super::ProjectPlace;
-use crate::{
-    Failure,
-    cli::{args::DoctorArgs, print},
-    config::{self, Config},
-    doctor::{self, AttackOutcome},
-    exit,
-    start_run::Program,
-};
+use crate::cli::args::DoctorArgs;
+use crate::cli::print;
+use crate::config::{self, Config};
+use crate::doctor::{self, AttackOutcome};
+use crate::run::start_run::Program;
+use crate::{Failure, exit};
 
 pub(super) fn run_doctor(place: &ProjectPlace, args: &DoctorArgs) -> Result<u8, Failure> {
     let config = config::load_config(place.home.root())?;

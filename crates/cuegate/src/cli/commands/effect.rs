@@ -4,12 +4,11 @@ use cuegate_view::{EffectRow, EffectState, clean_to_one_line, effect_json};
 use serde_json::{Value, json};
 
 use super::{ProjectPlace, run, view_of};
-use crate::{
-    Failure,
-    cli::{args::EffectArgs, print},
-    exit, project, start_run,
-    start_run::{Host, Program},
-};
+use crate::cli::args::EffectArgs;
+use crate::cli::print;
+use crate::run::start_run;
+use crate::run::start_run::{Host, Program};
+use crate::{Failure, exit, project};
 
 pub(super) fn list_or_settle_effects(place: &ProjectPlace, args: &EffectArgs) -> Result<u8, Failure> {
     let journal = project::open_existing(&place.home, run::convert_durability(args.durability))?;

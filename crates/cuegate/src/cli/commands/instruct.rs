@@ -6,11 +6,9 @@ use cuegate_runner::read_stored_text;
 use cuegate_view::{Liveness, RunState, RunView};
 
 use super::{ProjectPlace, run::run_after, view_of};
-use crate::{
-    Failure,
-    cli::args::{DurabilityChoice, InstructArgs, RunArgs},
-    project, resume_run,
-};
+use crate::cli::args::{DurabilityChoice, InstructArgs, RunArgs};
+use crate::run::resume_run;
+use crate::{Failure, project};
 
 /// How much of the earlier run's texts the new task contains, in bytes each.
 const TEXT_MAX: usize = 16 * 1024;

@@ -5,16 +5,13 @@ use cuegate_view::{clean_to_one_line, pad_right};
 use serde_json::{Value, json};
 
 use super::{ProjectPlace, open_disk_files};
-use crate::{
-    Failure,
-    before_start::review::hidden_definition,
-    cli::{args::ListArgs, print},
-    definition,
-    definition::{NamedDefinition, Origin, find_definition, named_definitions, names_in_home},
-    exit,
-    init::{STARTERS, look_at_built_in},
-    typical_cost::{KnownCosts, describe_calls, usual_calls},
-};
+use crate::before_start::review::hidden_definition;
+use crate::cli::args::ListArgs;
+use crate::cli::print;
+use crate::definition::{NamedDefinition, Origin, find_definition, named_definitions, names_in_home};
+use crate::init::{STARTERS, look_at_built_in};
+use crate::run::typical_cost::{KnownCosts, describe_calls, usual_calls};
+use crate::{Failure, definition, exit};
 
 /// A definition that can be run.
 struct ListedDefinition {

@@ -320,7 +320,7 @@ fn texts_of_journal(journal: &dyn Journal) -> impl Fn(&BlobRef) -> Option<String
 }
 
 /// Drives a run with live output.
-fn drive_run(ready: crate::start_run::PreparedRun) -> Result<(), Failure> {
+fn drive_run(ready: crate::run::start_run::PreparedRun) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -9,16 +9,11 @@ use cuegate_flow::{
 use cuegate_view::PlannedEffect;
 
 use super::{ProjectPlace, check, open_disk_files, read_options};
-use crate::{
-    Failure,
-    cli::{args, print, set_values},
-    config,
-    config::Config,
-    definition::{CompiledDefinition, combine_variants, each_way, inspect_definition},
-    exit,
-    limits::{ModelChoice, cost_terms_of_flow},
-    providers,
-};
+use crate::cli::{args, print, set_values};
+use crate::config::Config;
+use crate::definition::{CompiledDefinition, combine_variants, each_way, inspect_definition};
+use crate::run::limits::{ModelChoice, cost_terms_of_flow};
+use crate::{Failure, config, exit, providers};
 
 /// The models that a run asks, as the definition, the flags and the configuration name them.
 fn collect_asked_models(flow: &Flow, asked: ModelChoice<'_>, config: &Config) -> Vec<String> {

@@ -6,12 +6,11 @@ use cuegate_engine::{Run, Work};
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{InboxMessage, now_ms, read_stored_text, waits_for_person};
 
-use crate::{
-    Failure,
-    cli::{notify::send_notifications, print, stop},
-    start_run,
-    start_run::{Host, PreparedRun, ResumeRequest},
-};
+use crate::Failure;
+use crate::cli::notify::send_notifications;
+use crate::cli::{print, stop};
+use crate::run::start_run;
+use crate::run::start_run::{Host, PreparedRun, ResumeRequest};
 
 /// Drives a run until it ends or suspends. At an interactive terminal, prompts for answers and continues with them.
 pub(super) fn drive_with_prompts(host: &Host, id: &RunId, ready: PreparedRun) -> Result<(), Failure> {

@@ -9,19 +9,14 @@ use cuegate_runner::now_ms;
 use cuegate_view::{TimeZone, clean_to_one_line};
 
 use super::{ProjectPlace, prompt_user, run, tell_end, texts_of_journal, view_of};
-use crate::{
-    Failure,
-    cli::{
-        args::{ResumeArgs, RetryArgs},
-        print,
-    },
-    config::{self, Config},
-    exit, project,
-    resume_run::tree_owner,
-    start_run,
-    start_run::{Host, PreparedRun, Program, ResumeRequest},
-    tree_lock::TreeLock,
-};
+use crate::cli::args::{ResumeArgs, RetryArgs};
+use crate::cli::print;
+use crate::config::{self, Config};
+use crate::run::resume_run::tree_owner;
+use crate::run::start_run;
+use crate::run::start_run::{Host, PreparedRun, Program, ResumeRequest};
+use crate::run::tree_lock::TreeLock;
+use crate::{Failure, exit, project};
 
 /// `retry`: continues a run that failed or was aborted.
 pub(super) fn retry_run(place: &ProjectPlace, args: RetryArgs) -> Result<u8, Failure> {

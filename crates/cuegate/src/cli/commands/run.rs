@@ -19,29 +19,20 @@ use super::{
     },
     tell_end,
 };
-use crate::{
-    Agent, Failure,
-    before_start::{
-        review::{hidden_by, review_question},
-        start_checks::check_start,
-    },
-    cli::{
-        args::{DurabilityChoice, RunArgs},
-        params, print,
-    },
-    config,
-    config::Config,
-    definition::{CompiledDefinition, Location},
-    doctor,
-    github::{self, GithubConnection, IssueTexts},
-    leftovers,
-    limits::{ModelChoice, cost_terms_of_flow},
-    project, providers, sandbox_setup, start_run,
-    start_run::{Host, Program, RunRequest},
-    text_file::{read_text, read_text_from},
-    tree_lock::Waiting,
-    typical_cost::{KnownCosts, usual_calls},
-};
+use crate::before_start::review::{hidden_by, review_question};
+use crate::before_start::start_checks::check_start;
+use crate::cli::args::{DurabilityChoice, RunArgs};
+use crate::cli::{params, print};
+use crate::config::Config;
+use crate::definition::{CompiledDefinition, Location};
+use crate::github::{self, GithubConnection, IssueTexts};
+use crate::run::limits::{ModelChoice, cost_terms_of_flow};
+use crate::run::start_run::{Host, Program, RunRequest};
+use crate::run::tree_lock::Waiting;
+use crate::run::typical_cost::{KnownCosts, usual_calls};
+use crate::run::{leftovers, sandbox_setup, start_run};
+use crate::text_file::{read_text, read_text_from};
+use crate::{Agent, Failure, config, doctor, project, providers};
 
 /// `work` and `resume --wait` wait out limits of up to a week.
 pub(super) const WAIT_WITHOUT_END_MS: u64 = 7 * 24 * 60 * 60 * 1000;

@@ -19,19 +19,15 @@ use cuegate_view::{
 };
 
 use super::{ProjectPlace, check, prompt_user, view_of};
-use crate::{
-    Agent, Failure,
-    before_start::{
-        baseline::{BaselineFailure, failing_validators, run_once},
-        diagnose::FailureCause,
-    },
-    cli::{print, set_values},
-    config::BaselineRule,
-    definition::CompiledDefinition,
-    doctor, exit, leftovers,
-    start_run::{Host, RunRequest, Workspace, finalize_of},
-    typical_cost::{describe_calls, usual_calls},
-};
+use crate::before_start::baseline::{BaselineFailure, failing_validators, run_once};
+use crate::before_start::diagnose::FailureCause;
+use crate::cli::{print, set_values};
+use crate::config::BaselineRule;
+use crate::definition::CompiledDefinition;
+use crate::run::leftovers;
+use crate::run::start_run::{Host, RunRequest, Workspace, finalize_of};
+use crate::run::typical_cost::{describe_calls, usual_calls};
+use crate::{Agent, Failure, doctor, exit};
 
 /// How much of a command is shown.
 const COMMAND_MAX: usize = 100;

@@ -15,16 +15,12 @@ use super::{
     ProjectPlace, check, load_as,
     read_options::{is_takt_workflow, refuse_phases},
 };
-use crate::{
-    Failure,
-    cli::{args, params, print, set_values},
-    config,
-    config::{Config, PhasesChoice},
-    definition::Location,
-    exit, simulate,
-    simulate::SimulationRequest,
-    start_run::REPAIRS_MAX,
-};
+use crate::cli::{args, params, print, set_values};
+use crate::config::{Config, PhasesChoice};
+use crate::definition::Location;
+use crate::run::start_run::REPAIRS_MAX;
+use crate::simulate::SimulationRequest;
+use crate::{Failure, config, exit, simulate};
 
 /// Simulates a definition with stand-in agents. It asks no person, starts no process and writes no file.
 pub(super) fn simulate_definition(place: &ProjectPlace, args: &args::SimulateArgs) -> Result<u8, Failure> {

@@ -8,13 +8,11 @@ use cuegate_view::{Liveness, RunState, clean_to_one_line, perhaps_by_user, plura
 use serde_json::json;
 
 use super::ProjectPlace;
-use crate::{
-    Failure,
-    cli::{args::UndoArgs, print},
-    exit, project,
-    run_changes::{RunChanges, open_main},
-    tree_lock::TreeLock,
-};
+use crate::cli::args::UndoArgs;
+use crate::cli::print;
+use crate::run::tree_lock::TreeLock;
+use crate::run_changes::{RunChanges, open_main};
+use crate::{Failure, exit, project};
 
 pub(super) fn undo_changes(place: &ProjectPlace, args: &UndoArgs) -> Result<u8, Failure> {
     let journal = place.view()?;

@@ -21,18 +21,14 @@ use cuegate_view::{
 };
 
 use super::{ProjectPlace, check, load_as, read_options, run};
-use crate::{
-    Agent, Failure, Program,
-    batch::{BatchMessage, Queue, QueueContext, Worker, run_of},
-    before_start::start_checks::check_start,
-    cli::{print, set_values, stop, work_args::WorkArgs},
-    config,
-    config::Config,
-    exit, github,
-    limits::{ModelChoice, cost_terms_of_flow},
-    project, providers,
-    start_run::{self, RunRequest},
-};
+use crate::batch::{BatchMessage, Queue, QueueContext, Worker, run_of};
+use crate::before_start::start_checks::check_start;
+use crate::cli::work_args::WorkArgs;
+use crate::cli::{print, set_values, stop};
+use crate::config::Config;
+use crate::run::limits::{ModelChoice, cost_terms_of_flow};
+use crate::run::start_run::{self, RunRequest};
+use crate::{Agent, Failure, Program, config, exit, github, project, providers};
 
 /// Why the repository is needed, and how to do without it.
 const ISSUES: &str = "the tasks are issues";

@@ -5,7 +5,9 @@ use std::path::Path;
 use cuegate_flow::model::{Act, Flow, sandbox::SandboxRule};
 use cuegate_runner::sandbox::{Sandbox, SandboxError, SandboxLevel};
 
-use crate::{Failure, config::Config, start_run::Program};
+use super::start_run::Program;
+use crate::Failure;
+use crate::config::Config;
 
 /// Environment variables that set a network proxy.
 const PROXIES: [&str; 6] =

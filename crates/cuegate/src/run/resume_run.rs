@@ -27,19 +27,15 @@ use cuegate_runner::{
 };
 use tokio::sync::mpsc;
 
+use super::logfile::LogFile;
+use super::sandbox_setup::SandboxAtStart;
 use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, PreparedRun, Program, folder_of, worktrees_of};
-use crate::{
-    Agent, Failure,
-    config::Config,
-    definition,
-    definition::KeptFiles,
-    github::{effect_plan, reconnect_run},
-    leftovers,
-    logfile::LogFile,
-    providers, sandbox_setup,
-    sandbox_setup::SandboxAtStart,
-    tree_lock::TreeLock,
-};
+use super::tree_lock::TreeLock;
+use super::{leftovers, sandbox_setup};
+use crate::config::Config;
+use crate::definition::KeptFiles;
+use crate::github::{effect_plan, reconnect_run};
+use crate::{Agent, Failure, definition, providers};
 
 /// The options of `resume`; `None` keeps the earlier value.
 #[derive(Debug, Clone, Default)]
@@ -364,7 +360,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
         suspect,
         spares_new_files: config.boundary.spares_new_files(),
         sandbox,
-        sealed: crate::start_run::sealed_files_of_run(&started),
+        sealed: super::start_run::sealed_files_of_run(&started),
         trace: None,
         heard: tell,
     };

@@ -27,22 +27,20 @@ use cuegate_runner::{
 };
 use tokio::sync::{mpsc, watch};
 
-use crate::{
-    Agent, Failure,
-    config::Config,
-    definition::{CompiledDefinition, Location},
-    github::{GithubConnection, effect_plan},
-    leftovers::branch_of,
-    logfile::LogFile,
-    otel::{OtelConfig, Telemetry},
-    tree_lock::{TreeLock, Waiting},
-};
+use super::leftovers::branch_of;
+use super::logfile::LogFile;
+use super::tree_lock::{TreeLock, Waiting};
+use crate::config::Config;
+use crate::definition::{CompiledDefinition, Location};
+use crate::github::{GithubConnection, effect_plan};
+use crate::otel::{OtelConfig, Telemetry};
+use crate::{Agent, Failure};
 
-pub use crate::binary::Program;
-pub use crate::resume_run::{
+pub use super::resume_run::{
     ResumeRequest, for_effects, no_flow, prepare_effect_settlement, prepare_resumed_run, reload_flow,
     tree_change_of_run,
 };
+pub use crate::binary::Program;
 
 /// The resources of this machine that runs need.
 #[derive(Clone)]

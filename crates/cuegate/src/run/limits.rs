@@ -7,7 +7,9 @@ use cuegate_flow::{
     model::{Act, Ask, Flow},
 };
 
-use crate::{config::Config, models, providers, start_run::REPAIRS_MAX};
+use super::start_run::REPAIRS_MAX;
+use crate::config::Config;
+use crate::{models, providers};
 
 /// The provider and model of a run, as far as they are known before it starts.
 #[derive(Debug, Clone, Copy, Default)]

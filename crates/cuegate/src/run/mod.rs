@@ -1,0 +1,10 @@
+//! Runs: how they start, go on and leave the machine as it was.
+
+pub mod leftovers;
+pub mod limits;
+pub(super) mod logfile;
+pub(crate) mod resume_run;
+pub(super) mod sandbox_setup;
+pub mod start_run;
+pub(super) mod tree_lock;
+pub(super) mod typical_cost;
