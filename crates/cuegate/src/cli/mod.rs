@@ -8,11 +8,9 @@ mod logging;
 mod notify;
 pub(crate) mod params;
 mod print;
-mod run_args;
 mod set_values;
 mod status_line;
 mod stop;
-mod work_args;
 
 use std::{ffi::OsString, process::ExitCode};
 

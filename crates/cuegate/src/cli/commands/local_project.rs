@@ -18,7 +18,10 @@ use cuegate_view::{Graph, RunState, StampedRecord, TimeZone, check_json, render_
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::{ProjectPlace, diff, list, load_with_defaults, serve, texts_of_journal, view_of};
+use super::follow_up::serve;
+use crate::cli::commands::start::list;
+use crate::cli::commands::take::diff;
+use crate::cli::commands::{ProjectPlace, load_with_defaults, texts_of_journal, view_of};
 use crate::{
     Failure, Program, config, definition, definition::KeptFiles, doctor, exit, run_changes::compare_files,
 };
@@ -30,14 +33,14 @@ const EVERY: Duration = Duration::from_millis(20);
 const ANSWERS: Duration = Duration::from_secs(5);
 
 /// A project whose runs are shown.
-pub(super) struct LocalProject {
+pub(in crate::cli::commands) struct LocalProject {
     place: ProjectPlace,
     observer: Observer,
     program: Program,
 }
 
 impl LocalProject {
-    pub(super) fn new(place: &ProjectPlace) -> Result<LocalProject, Failure> {
+    pub(in crate::cli::commands) fn new(place: &ProjectPlace) -> Result<LocalProject, Failure> {
         let home = place.home.clone();
         let own =
             ProjectPlace { here: place.here.clone(), home: home.clone(), builtins: place.builtins.clone() };
@@ -322,7 +325,7 @@ fn problem_of_failure(failure: Failure) -> Problem {
 }
 
 /// The address of a server of the project that answers.
-pub(super) fn running_server(home: &StateDir) -> Option<String> {
+pub(in crate::cli::commands) fn running_server(home: &StateDir) -> Option<String> {
     let text = fs::read_to_string(home.dir().join(serve::FILE)).ok()?;
     let file: Value = serde_json::from_str(&text).ok()?;
     let address = file["address"].as_str()?;
@@ -338,7 +341,10 @@ pub(super) fn running_server(home: &StateDir) -> Option<String> {
 ///
 /// # Errors
 /// When no server runs, or it listens on a socket file, which no browser opens.
-pub(super) fn page_link(place: &ProjectPlace, run: Option<&RunId>) -> Result<String, Problem> {
+pub(in crate::cli::commands) fn page_link(
+    place: &ProjectPlace,
+    run: Option<&RunId>,
+) -> Result<String, Problem> {
     let none = || Problem {
         hint: Some("start one with `cuegate serve` in another terminal".to_owned()),
         ..Problem::new(409, "no server of this project runs")

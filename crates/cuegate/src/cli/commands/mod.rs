@@ -1,37 +1,15 @@
 //! One file per command.
 
-mod answer;
-mod apply;
-mod budget;
-mod check;
-mod clean;
-mod config;
-mod detach;
-mod diff;
-mod doctor;
-mod effect;
-mod follow;
-mod graph;
-mod init;
-mod inspect;
-mod instruct;
-mod list;
+mod diagnostics;
+pub(super) mod follow_up;
+pub(super) mod go_on;
 mod local_project;
-mod manual;
-mod price;
-mod prompt;
-mod prompt_user;
 mod read_options;
-mod resume;
-mod run;
-mod run_start;
-mod schema;
-mod screen;
-mod serve;
-mod simulate;
-mod undo;
-mod watch;
-mod work;
+pub(super) mod shared_args;
+pub(super) mod start;
+pub(super) mod take;
+pub(super) mod tools;
+pub(super) mod write;
 
 use std::{
     ffi::OsString,
@@ -93,39 +71,39 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
         no_progress: cli.no_progress,
     });
     match cli.command {
-        Verb::Check(args) => check::check_or_watch(&place, args),
-        Verb::Explain(args) => check::explain_finding(&args),
-        Verb::Schema(args) => schema::print_schema(&args),
-        Verb::Show(args) => check::show_definition(&place, &args),
-        Verb::Price(args) => price::price_definition(&place, &args),
-        Verb::Graph(args) => graph::draw_graph(&place, &args),
-        Verb::Simulate(args) => simulate::simulate_definition(&place, &args),
-        Verb::Init(args) => init::create_from_starter(&place, &args),
-        Verb::List(args) => list::list_definitions(&place, &args),
-        Verb::Run(args) => run::run(&place, *args, matches.subcommand_matches("run")),
-        Verb::Work(args) => work::work_on_queue(&place, &args),
-        Verb::Resume(args) => resume::resume_stopped_run(&place, args),
-        Verb::Retry(args) => resume::retry_run(&place, *args),
-        Verb::Instruct(args) => instruct::start_follow_up_run(&place, *args),
-        Verb::Answer(args) => answer::answer_run(&place, args),
-        Verb::Cancel(args) => answer::cancel_run(&place, &args),
-        Verb::Runs(args) => inspect::list_runs(&place, &args),
-        Verb::Status(args) => inspect::print_run_status(&place, &args),
-        Verb::Log(args) => follow::print_log(&place, &args),
-        Verb::Attach(args) => follow::attach_to_run(&place, &args),
-        Verb::Prompt(args) => prompt::preview_prompt(&place, &args),
-        Verb::Serve(args) => serve::serve_project(&place, &args),
-        Verb::Watch(args) => screen::watch_runs(&place, &args),
-        Verb::Report(args) => inspect::print_run_report(&place, &args),
-        Verb::Diff(args) => diff::print_diff(&place, &args),
-        Verb::Effect(args) => effect::list_or_settle_effects(&place, &args),
-        Verb::Clean(args) => clean::clean_worktrees(&place, &args),
-        Verb::Apply(args) => apply::apply_changes(&place, &args),
-        Verb::Undo(args) => undo::undo_changes(&place, &args),
-        Verb::Completions(args) => manual::print_completions(&args),
-        Verb::Man(args) => manual::write_manual(&place, &args),
-        Verb::Doctor(args) => doctor::run_doctor(&place, &args),
-        Verb::Config(args) => config::show_config(&place, &args),
+        Verb::Check(args) => write::check::check_or_watch(&place, args),
+        Verb::Explain(args) => write::explain::explain_finding(&args),
+        Verb::Schema(args) => write::schema::print_schema(&args),
+        Verb::Show(args) => write::show::show_definition(&place, &args),
+        Verb::Price(args) => write::price::price_definition(&place, &args),
+        Verb::Graph(args) => write::graph::draw_graph(&place, &args),
+        Verb::Simulate(args) => write::simulate::simulate_definition(&place, &args),
+        Verb::Init(args) => start::init::create_from_starter(&place, &args),
+        Verb::List(args) => start::list::list_definitions(&place, &args),
+        Verb::Run(args) => start::run::run(&place, *args, matches.subcommand_matches("run")),
+        Verb::Work(args) => start::work::work_on_queue(&place, &args),
+        Verb::Resume(args) => go_on::resume::resume_stopped_run(&place, args),
+        Verb::Retry(args) => go_on::retry::retry_run(&place, *args),
+        Verb::Instruct(args) => go_on::instruct::start_follow_up_run(&place, *args),
+        Verb::Answer(args) => go_on::answer::answer_run(&place, args),
+        Verb::Cancel(args) => go_on::cancel::cancel_run(&place, &args),
+        Verb::Runs(args) => follow_up::runs::list_runs(&place, &args),
+        Verb::Status(args) => follow_up::status::print_run_status(&place, &args),
+        Verb::Log(args) => follow_up::log::print_log(&place, &args),
+        Verb::Attach(args) => follow_up::attach::attach_to_run(&place, &args),
+        Verb::Prompt(args) => write::prompt::preview_prompt(&place, &args),
+        Verb::Serve(args) => follow_up::serve::serve_project(&place, &args),
+        Verb::Watch(args) => follow_up::watch::watch_runs(&place, &args),
+        Verb::Report(args) => follow_up::report::print_run_report(&place, &args),
+        Verb::Diff(args) => take::diff::print_diff(&place, &args),
+        Verb::Effect(args) => take::effect::list_or_settle_effects(&place, &args),
+        Verb::Clean(args) => take::clean::clean_worktrees(&place, &args),
+        Verb::Apply(args) => take::apply::apply_changes(&place, &args),
+        Verb::Undo(args) => take::undo::undo_changes(&place, &args),
+        Verb::Completions(args) => tools::completions::print_completions(&args),
+        Verb::Man(args) => tools::man::write_manual(&place, &args),
+        Verb::Doctor(args) => tools::doctor::run_doctor(&place, &args),
+        Verb::Config(args) => tools::config::show_config(&place, &args),
     }
 }
 
@@ -187,7 +165,7 @@ fn definition_is_sound(place: &ProjectPlace, args: &[OsString]) -> Result<(), Fa
     if definition.flow.is_some() {
         return Ok(());
     }
-    check::print_diagnostics(&definition.diagnostics, &definition.sources, false);
+    diagnostics::print_diagnostics(&definition.diagnostics, &definition.sources, false);
     Err(Failure::usage(
         format!("`{word}` has errors"),
         format!("fix the errors above, then run `cuegate check {word}`"),
@@ -258,7 +236,7 @@ impl ProjectPlace {
         let found = find_definition(typed, &self.here, self.home.root());
         // A folder without a definition may have the name of a starter.
         let is_definition = found.as_ref().is_ok_and(Location::has_files);
-        let Some(starter) = init::built_in(typed).filter(|_| !is_definition) else {
+        let Some(starter) = start::init::built_in(typed).filter(|_| !is_definition) else {
             return found.map_err(|(message, hint)| Failure::usage(message, hint));
         };
         let home = StateDir::create(self.home.root())?;
@@ -352,7 +330,7 @@ fn tell_end(
     if json {
         print::print_json(&view.to_json(&texts_of_journal(journal)));
     } else {
-        let undo = diff::undo_hint(place, id.as_str(), &records);
+        let undo = take::diff::undo_hint(place, id.as_str(), &records);
         let zone = cuegate_view::TimeZone::system();
         for line in cuegate_view::render_run_end(&view, &texts_of_journal(journal), &zone, undo.as_deref()) {
             // A result, which `--quiet` keeps.

@@ -2,7 +2,7 @@
 
 use cuegate_engine::RecordedLoadOptions;
 
-use super::ProjectPlace;
+use crate::cli::commands::ProjectPlace;
 use cuegate_formats::format_of;
 
 use crate::{Failure, config, config::PhasesChoice, definition::Location};
@@ -11,7 +11,7 @@ use crate::{Failure, config, config::PhasesChoice, definition::Location};
 ///
 /// # Errors
 /// When `--phases` is given for a definition that is not a TAKT workflow, or the configuration cannot be read.
-pub(super) fn read_load_options(
+pub(in crate::cli::commands) fn read_load_options(
     place: &ProjectPlace,
     path: &str,
     location: &Location,
@@ -34,11 +34,11 @@ pub(super) fn read_load_options(
 }
 
 /// Whether the location is a TAKT workflow.
-pub(super) fn is_takt_workflow(location: &Location) -> bool {
+pub(in crate::cli::commands) fn is_takt_workflow(location: &Location) -> bool {
     format_of(location.file.as_deref()).variants()
 }
 
 /// The failure for `--phases` with another definition.
-pub(super) fn refuse_phases(path: &str) -> Failure {
+pub(in crate::cli::commands) fn refuse_phases(path: &str) -> Failure {
     Failure::usage(format!("`--phases` is for TAKT workflows; `{path}` is not one"), "leave it out")
 }

@@ -1,0 +1,41 @@
+//! `status`: what a run did so far.
+
+use crate::cli::commands::shared_args::RunRef;
+use cuegate_runner::now_ms;
+use cuegate_view::TimeZone;
+
+use crate::cli::commands::{ProjectPlace, texts_of_journal, view_of};
+use crate::cli::print;
+use crate::run_changes::compare_files;
+use crate::{Failure, exit, project};
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    pub(crate) run: RunRef,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(in crate::cli::commands) fn print_run_status(
+    place: &ProjectPlace,
+    args: &StatusArgs,
+) -> Result<u8, Failure> {
+    let journal = place.view()?;
+    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let (mut view, records) = view_of(&*journal, &id)?;
+    compare_files(&place.home, &*journal, &mut view, &records);
+    if args.json {
+        print::print_json(&view.to_json(&texts_of_journal(&*journal)));
+    } else {
+        print::print_data(&cuegate_view::render_status(
+            &view,
+            &texts_of_journal(&*journal),
+            now_ms(),
+            &TimeZone::system(),
+        ));
+    }
+    Ok(exit::DONE)
+}

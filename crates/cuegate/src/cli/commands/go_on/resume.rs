@@ -1,0 +1,350 @@
+//! `resume`: continues a run that stopped.
+
+use crate::cli::commands::shared_args::RunRef;
+use std::time::Duration;
+
+use cuegate_engine::{EndState, RunStarted, SourceBlob, State, SuspensionCause, WaitKind};
+use cuegate_flow::model::BlobRef;
+use cuegate_journal::{Journal, Liveness, RunId};
+use cuegate_runner::now_ms;
+use cuegate_view::{TimeZone, clean_to_one_line};
+
+use crate::cli::commands::shared_args::DurabilityChoice;
+use crate::cli::commands::shared_args::RunLimits;
+use crate::cli::commands::start::{prompt_user, run};
+use crate::cli::commands::{ProjectPlace, tell_end, texts_of_journal, view_of};
+use crate::cli::print;
+use crate::config::{self, Config};
+use crate::run::resume_run::tree_owner;
+use crate::run::start_run;
+use crate::run::start_run::{Host, PreparedRun, Program, ResumeRequest};
+use crate::run::tree_lock::TreeLock;
+use crate::{Failure, exit, project};
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    pub(crate) run: RunRef,
+    /// Switch to this agent
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// Switch the scripted agent to this script, from its first answer
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+    /// Switch to this model for all calls
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Start the agents' conversations anew; their prompts retell what is needed
+    #[arg(long)]
+    pub(crate) new_session: bool,
+    /// Continue without the sandbox that the run was started in
+    #[arg(long)]
+    pub(crate) no_sandbox: bool,
+    /// Use the settings of `cuegate.toml` as they are now; otherwise the run keeps those it was started with
+    #[arg(long)]
+    pub(crate) reload_config: bool,
+    /// Wait until the limit of the agent is reset, and wait out further limits, also of hours
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Take the run over from a container or machine that is gone; a process that lives keeps it
+    #[arg(long)]
+    pub(crate) take_over: bool,
+    /// Belong to no terminal, so that none ends it; `serve` resumes runs so
+    #[arg(long, hide = true)]
+    pub(crate) background: bool,
+    /// The process of `cuegate work` that this run belongs to: it is interrupted when that ends
+    #[arg(long, hide = true, value_name = "PID")]
+    pub(crate) batch_process: Option<i32>,
+    /// The iteration limit, counted from the start of the run
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: Option<u32>,
+    /// How often an unusable answer is requested again, 0 to 100
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(crate) repairs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) limits: RunLimits,
+    /// What every journal record survives
+    #[arg(long, value_enum, default_value = "synced")]
+    pub(crate) durability: DurabilityChoice,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(in crate::cli::commands) fn resume_stopped_run(
+    place: &ProjectPlace,
+    args: ResumeArgs,
+) -> Result<u8, Failure> {
+    continue_run(place, args, None)
+}
+
+pub(super) fn continue_run(
+    place: &ProjectPlace,
+    args: ResumeArgs,
+    retry: Option<(Option<String>, Option<String>)>,
+) -> Result<u8, Failure> {
+    if args.background {
+        let _ = rustix::process::setsid();
+    }
+    if let Some(process) = args.batch_process {
+        run::end_with(process)?;
+    }
+    let journal = project::open_existing(&place.home, run::convert_durability(args.durability))?;
+    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let settings = settings_of_run(place, &*journal, &id, args.reload_config)?;
+    let EffectiveConfig { config, adopted } = settings;
+    if args.take_over {
+        take_over(place, &*journal, &id)?;
+    }
+    if !cuegate_runner::has_inbox_answer(&*journal, &id)? {
+        prompt_user::prompt_and_post_answer(&*journal, &id)?;
+    }
+    let over = match &retry {
+        Some(_) => cannot_retry(&*journal, &id)?,
+        None => None,
+    };
+    if let Some(failure) = over {
+        return Err(failure);
+    }
+    if retry.is_none()
+        && let Some(code) = nothing_to_do(&*journal, &id, &args)?
+    {
+        return Ok(code);
+    }
+    if args.wait && args.provider.is_none() && args.script.is_none() {
+        wait_for_limit(&*journal, &id)?;
+    }
+    let script = args.script.as_deref().map(run::read_script).transpose()?;
+    let again = ResumeRequest {
+        iterations_max: args.max_iterations,
+        repairs_max: args.repairs,
+        provider: args.provider.clone().or_else(|| script.as_ref().map(|_| "scripted".to_owned())),
+        script,
+        model: args.model.clone(),
+        wait_max_ms: Some(match args.wait {
+            true => run::WAIT_WITHOUT_END_MS,
+            false => run::wait_max_ms(&config, args.batch_process.is_some()),
+        }),
+        budget: args.limits.budget(),
+        unsandboxed: args.no_sandbox,
+        new_sessions: args.new_session,
+        adopts_settings: adopted,
+        retry,
+    };
+    let host =
+        Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
+    let said = again.retry.as_ref().is_some_and(|(_, note)| note.is_some());
+    let ready = start_run::prepare_resumed_run(&host, &id, &again)?;
+    let changed = changed_sources(place, ready.run().started());
+    if !changed.is_empty() {
+        print::print_line(&format!(
+            "note: {} changed since the run started; the run keeps the definition that it started with, a new run uses \
+             the changed one",
+            changed.join(", ")
+        ));
+    }
+    print::print_line(&format!("run {id}: continues"));
+    let code = go_on(place, &host, &id, ready, args.json)?;
+    if said && has_unsent_note(&*host.journal, &id)? {
+        print::print_line("note: no agent was asked, so the text of `--say` was not used");
+    }
+    Ok(code)
+}
+
+/// The configuration with which a run continues.
+pub(in crate::cli::commands) struct EffectiveConfig {
+    pub(in crate::cli::commands) config: Config,
+    /// Whether it is not the one that the run has kept until now.
+    adopted: bool,
+}
+
+/// The configuration that a run was started with. That of the files is used only if the user says so: an agent may have
+/// changed them, and they name programs, hosts and folders.
+pub(in crate::cli::commands) fn settings_of_run(
+    place: &ProjectPlace,
+    journal: &dyn Journal,
+    id: &RunId,
+    reload: bool,
+) -> Result<EffectiveConfig, Failure> {
+    let entries = cuegate_runner::read_records(journal, id)?;
+    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let Some(kept) = &run.started().settings else {
+        return Ok(EffectiveConfig { config: config::load_config(place.home.root())?, adopted: true });
+    };
+    let kept = cuegate_runner::read_stored_text(journal, kept)?;
+    let now = config::load_config(place.home.root());
+    if reload {
+        let config = now?;
+        let adopted = config.source != kept;
+        return Ok(EffectiveConfig { config, adopted });
+    }
+    if !now.as_ref().is_ok_and(|now| now.source == kept) {
+        print::print_line(
+            "note: `cuegate.toml` changed since the run started; the run keeps the settings that it started with \
+             (`--reload-config` uses the changed ones)",
+        );
+    }
+    Ok(EffectiveConfig { config: config::parse_kept_config(&kept)?, adopted: false })
+}
+
+/// Whether the text of `retry --say` is in no prompt yet.
+fn has_unsent_note(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
+    let entries = cuegate_runner::read_records(journal, id)?;
+    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    Ok(matches!(run.note, Some((_, false))))
+}
+
+/// The files of the definition that are no longer as they were when the run started.
+fn changed_sources(place: &ProjectPlace, started: &RunStarted) -> Vec<String> {
+    let root = place.home.root();
+    let is_changed = |source: &&SourceBlob| {
+        let now = std::fs::read(root.join(&source.path));
+        now.is_ok_and(|bytes| BlobRef::for_bytes(&bytes) != source.blob)
+    };
+    started
+        .sources
+        .iter()
+        .filter(is_changed)
+        .map(|source| format!("`{}`", clean_to_one_line(&source.path)))
+        .collect()
+}
+
+/// Waits until the limit of the provider is reset. Ctrl-C ends the program; the run stays suspended.
+fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
+    let entries = cuegate_runner::read_records(journal, id)?;
+    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let State::Suspended(SuspensionCause { kind: WaitKind::Quota, until_ms: Some(until), .. }) = run.state
+    else {
+        return Ok(());
+    };
+    if until <= now_ms() {
+        return Ok(());
+    }
+    print::print_line(&format!(
+        "run {id}: waiting for the agent's limit, which resets {} (Ctrl-C stops waiting, and nothing is lost)",
+        cuegate_view::format_future_time(until, now_ms(), &TimeZone::system())
+    ));
+    // In short steps, because a sleep does not count the time that the machine sleeps.
+    while let Ok(left @ 1..) = u64::try_from(until.saturating_sub(now_ms())) {
+        std::thread::sleep(Duration::from_millis(left.min(10_000)));
+    }
+    Ok(())
+}
+
+/// Releases the lease of an owner of which this machine cannot tell whether it lives. One that works in the working tree
+/// holds the tree's lock, which is visible across containers: it keeps its lease.
+fn take_over(place: &ProjectPlace, journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
+    let Some(lease) = journal.holder(id)? else { return Ok(()) };
+    match lease.owner.liveness() {
+        Liveness::Dead => {}
+        Liveness::Alive => {
+            return Err(Failure::usage(
+                format!("run {id} is held by {}, which lives", lease.owner),
+                format!("end that process, or the run with `cuegate cancel {id}`"),
+            ));
+        }
+        Liveness::Unknown => {
+            let entries = cuegate_runner::read_records(journal, id)?;
+            let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+            let made_by = tree_owner(id, run.started());
+            let hint = format!("it lives in another container; `cuegate cancel {id}` ends it");
+            let lock = TreeLock::take(&place.home, id, made_by.as_deref(), &hint, None)?;
+            print::print_line(&format!(
+                "run {id}: taken over from {}, which cannot be seen from here",
+                lease.owner
+            ));
+            journal.release(&lease)?;
+            drop(lock);
+        }
+    }
+    Ok(())
+}
+
+/// Drives a run and prints its state afterwards.
+pub(in crate::cli::commands) fn go_on(
+    place: &ProjectPlace,
+    host: &Host,
+    id: &RunId,
+    ready: PreparedRun,
+    json: bool,
+) -> Result<u8, Failure> {
+    prompt_user::drive_with_prompts(host, id, ready)?;
+    tell_end(place, &*host.journal, id, &host.config, json)
+}
+
+/// The command that resumes an exhausted run with a higher limit.
+fn suggest_higher_limit(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
+    let view = view_of(journal, id)?.0;
+    Ok(cuegate_view::suggest_continue_commands(&view).into_iter().next().unwrap_or_default())
+}
+
+/// Why a run cannot be retried.
+fn cannot_retry(journal: &dyn Journal, id: &RunId) -> Result<Option<Failure>, Failure> {
+    let entries = cuegate_runner::read_records(journal, id)?;
+    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let resume = format!("`cuegate resume {id}` continues it");
+    let (why, hint) = match &run.state {
+        State::Ended { state: EndState::Failed | EndState::Aborted, .. } => return Ok(None),
+        State::Ended { state: EndState::Completed, .. } => {
+            ("is completed", format!("`cuegate instruct {id} \"…\"` continues its work"))
+        }
+        State::Ended { state: EndState::Cancelled, .. } => ("was cancelled", "start a new run".to_owned()),
+        State::Suspended(SuspensionCause { kind: WaitKind::Person, .. }) => {
+            ("waits for an answer", format!("`cuegate answer {id} \"…\"` answers it"))
+        }
+        State::New | State::Running => match journal.holder(id)? {
+            Some(lease) if lease.owner.liveness() == Liveness::Alive => {
+                ("is running", format!("`cuegate log {id} -f` follows it, `cuegate cancel {id}` ends it"))
+            }
+            _ => ("has not failed", resume),
+        },
+        State::Ended { .. } | State::Suspended(_) => ("has not failed", resume),
+    };
+    Ok(Some(Failure::usage(format!("run {id} {why}"), hint)))
+}
+
+/// If the run cannot continue, prints why and returns its exit code.
+fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &ResumeArgs) -> Result<Option<u8>, Failure> {
+    let entries = cuegate_runner::read_records(journal, id)?;
+    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let why = match &run.state {
+        State::Ended { state: EndState::Exhausted, .. }
+            if run.node.is_none() && args.max_iterations.unwrap_or(run.iterations_max) <= run.iterations =>
+        {
+            format!(
+                "the limit of {} iterations is reached; raise it: `cuegate resume {id} --max-iterations {}`",
+                run.iterations_max,
+                run.iterations_max + 10
+            )
+        }
+        State::Ended { state: EndState::Exhausted, hold: None, .. } => {
+            match run.ledger.lacks(args.limits.budget()) {
+                None => return Ok(None),
+                Some(lack) => format!("{lack}; give more: `{}`", suggest_higher_limit(journal, id)?),
+            }
+        }
+        State::Ended { state: EndState::Exhausted, .. } => return Ok(None),
+        State::Ended { state: EndState::Failed | EndState::Aborted, reason, .. } => {
+            format!("it has ended: {reason}; `cuegate retry {id}` continues it after the cause was fixed")
+        }
+        State::Ended { reason, .. } => format!("it has ended: {reason}"),
+        State::Suspended(waiting)
+            if waiting.kind == WaitKind::Person && !cuegate_runner::has_inbox_answer(journal, id)? =>
+        {
+            format!(
+                "it waits for an answer: `cuegate answer {id} \"…\"`; the question is:\n{}",
+                waiting.detail.trim()
+            )
+        }
+        State::New | State::Running | State::Suspended(_) => return Ok(None),
+    };
+    print::print_line(&format!("run {id} cannot continue: {why}"));
+    if args.json {
+        print::print_json(&view_of(journal, id)?.0.to_json(&texts_of_journal(journal)));
+    }
+    // However it ended, there is nothing to resume.
+    let is_over = cuegate_runner::is_over(&run.state);
+    Ok(Some(if is_over { exit::USAGE } else { exit::exit_code_of_state(&run.state) }))
+}

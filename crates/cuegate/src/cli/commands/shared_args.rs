@@ -1,0 +1,73 @@
+//! The arguments that several verbs share.
+
+use clap::{Args, ValueEnum};
+use cuegate_engine::Budget;
+
+use crate::config::{BudgetConfig, Minutes, PhasesChoice, PositiveCount, Usd};
+
+/// A run of the project.
+#[derive(Debug, Args)]
+pub(crate) struct RunRef {
+    /// The run: its id, a unique prefix of it, or `last`
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) id: String,
+}
+
+/// A definition, and how it is read.
+#[derive(Debug, Args)]
+pub(crate) struct DefinitionArgs {
+    /// An agent folder, a registry file, a workflow file, or the name of one in `.agent` or `.takt`
+    pub(crate) path: String,
+    /// Treat this variable as set; a value is checked against the parameter's type and rule
+    #[arg(long, value_name = "NAME[=VALUE]")]
+    pub(crate) set: Vec<String>,
+    /// How many calls a step of a TAKT workflow takes [default: `phases` in `[takt]` of cuegate.toml, else fused]
+    #[arg(long, value_enum)]
+    pub(crate) phases: Option<PhasesChoice>,
+}
+
+/// The budget of a run.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct RunLimits {
+    /// The cost limit of the run in US dollars, counted from its start
+    #[arg(long, help_heading = "Limits", value_name = "USD")]
+    budget_usd: Option<Usd>,
+    /// The token limit of the run, input and output together
+    #[arg(long, help_heading = "Limits", value_name = "N")]
+    budget_tokens: Option<PositiveCount>,
+    /// The limit on calls of agents, of all kinds
+    #[arg(long, help_heading = "Limits", value_name = "N")]
+    budget_calls: Option<PositiveCount>,
+    /// The time limit of the run in minutes; time while it is suspended does not count
+    #[arg(long, help_heading = "Limits", value_name = "N")]
+    budget_minutes: Option<Minutes>,
+    /// The cost limit of one call [default with --budget-usd: 5, or a fifth of the budget]
+    #[arg(long, help_heading = "Limits", value_name = "USD")]
+    call_usd: Option<Usd>,
+    /// The token limit of one call [default with --budget-tokens: 5 million, or a fifth of the budget]
+    #[arg(long, help_heading = "Limits", value_name = "N")]
+    call_tokens: Option<PositiveCount>,
+}
+
+impl RunLimits {
+    pub(crate) fn budget(&self) -> Budget {
+        let RunLimits {
+            budget_usd: usd,
+            budget_tokens: tokens,
+            budget_calls: calls,
+            budget_minutes: minutes,
+            ..
+        } = *self;
+        let (call_usd, call_tokens) = (self.call_usd, self.call_tokens);
+        BudgetConfig { usd, tokens, calls, minutes, call_usd, call_tokens, unlimited: false }.budget()
+    }
+}
+
+/// What a journal record survives once it is written.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum DurabilityChoice {
+    /// Every record survives a power failure
+    Synced,
+    /// Every record survives a crash of the program; a power failure may lose the last records
+    Relaxed,
+}

@@ -1,0 +1,122 @@
+//! `diff`: the changes of a run, and how to undo them.
+
+use crate::cli::commands::shared_args::RunRef;
+use std::path::Path;
+
+use cuegate_engine::Run;
+use cuegate_view::StampedRecord;
+
+use crate::cli::commands::ProjectPlace;
+use crate::cli::print;
+use crate::run_changes::{RunChanges, open_trees};
+use crate::{Failure, exit, project};
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    #[command(flatten)]
+    pub(crate) run: RunRef,
+    /// With the changes of the earlier runs that this one follows in its worktree
+    #[arg(long)]
+    pub(crate) whole: bool,
+    /// Print only the changed line counts of each file
+    #[arg(long)]
+    pub(crate) stat: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs) -> Result<u8, Failure> {
+    let journal = place.view()?;
+    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let (_, records) = crate::cli::commands::view_of(&*journal, &id)?;
+    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
+    let trees = open_trees(&place.home, &run)?;
+    let whole = if args.whole { project::first_tree(&*journal, run.started())? } else { None };
+    let Some(mut changed) = RunChanges::of(&records, &run, trees.as_ref())? else {
+        return Err(Failure::usage(
+            format!("run {id} worked outside of git, so the state before it was not recorded"),
+            "run `git init` before the next run",
+        ));
+    };
+    let trees = trees.ok_or_else(|| {
+        Failure::environment(format!("`{}` is not in a git repository", place.home.root().display()))
+    })?;
+    if let Some(from) = whole {
+        (changed.from, changed.own_tree) = (from, None);
+    }
+    if !changed.shared.is_empty() {
+        let names: Vec<&str> = changed.shared.iter().map(String::as_str).collect();
+        print::print_line(&format!(
+            "note: files that the run changed were also changed by others meanwhile: {}",
+            names.join(", ")
+        ));
+    }
+    if args.json {
+        print::print_json(&changed.as_json(&trees, id.as_str())?);
+    } else if args.stat {
+        for stat in changed.stat(&trees)? {
+            let number = |lines: Option<u64>| lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string());
+            print::print_data(&format!(
+                "+{:<6} -{:<6} {}",
+                number(stat.added),
+                number(stat.removed),
+                stat.path
+            ));
+        }
+    } else {
+        let patch = changed.patch(&trees)?;
+        if patch.is_empty() {
+            print::print_line(&format!("run {id} changed nothing"));
+        }
+        print::print_bytes(&patch);
+    }
+    Ok(exit::DONE)
+}
+
+/// The changes of a run as a patch, or those between two of its records; `None` if the run recorded no trees.
+pub(in crate::cli::commands) fn patch_of_run(
+    place: &ProjectPlace,
+    records: &[StampedRecord],
+    run: &Run,
+    between: Option<(u64, u64)>,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let Some(trees) = open_trees(&place.home, run)? else { return Ok(None) };
+    let Some((from_seq, to_seq)) = between else {
+        let changed = RunChanges::of(records, run, Some(&trees))?;
+        return changed.map(|changed| changed.patch(&trees)).transpose();
+    };
+    let tree_after = |is_in: &dyn Fn(u64) -> bool| {
+        let part = records.iter().filter(|record| is_in(record.seq));
+        Run::fold(part.map(|record| record.events.as_slice())).tree
+    };
+    let (before, after) = (tree_after(&|seq| seq < from_seq), tree_after(&|seq| seq <= to_seq));
+    let before = before.or_else(|| run.started().tree.clone());
+    let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
+    Ok(Some(trees.patch(&before.tree, &after.tree)?))
+}
+
+pub(in crate::cli::commands) fn undo_hint(
+    place: &ProjectPlace,
+    id: &str,
+    records: &[StampedRecord],
+) -> Option<String> {
+    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
+    let place_of = &run.started().place;
+    if place_of.owned {
+        return Some(format!("cuegate clean {id}"));
+    }
+    let trees = open_trees(&place.home, &run).ok()??;
+    let changed = RunChanges::of(records, &run, Some(&trees)).ok()??;
+    (!changed.stat(&trees).ok()?.is_empty()).then(|| format!("cuegate undo {id}"))
+}
+
+pub(in crate::cli::commands) fn quote_shell_path(path: &Path) -> String {
+    let word = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if word.chars().all(plain) {
+        return word;
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}

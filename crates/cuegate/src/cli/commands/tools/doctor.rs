@@ -1,0 +1,75 @@
+//! `doctor`.
+
+use crate::cli::commands::ProjectPlace;
+use crate::cli::print;
+use crate::config::{self, Config};
+use crate::doctor::{self, AttackOutcome};
+use crate::run::start_run::Program;
+use crate::{Failure, exit};
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Try attacks on the sandbox of this machine, and print which are held
+    #[arg(long)]
+    pub(crate) sandbox: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(in crate::cli::commands) fn run_doctor(place: &ProjectPlace, args: &DoctorArgs) -> Result<u8, Failure> {
+    let config = config::load_config(place.home.root())?;
+    if args.sandbox {
+        return self_test(&config, args.json);
+    }
+    let findings = doctor::check_requirements(place.home.root(), &Program::current()?, &config);
+    let ok = doctor::can_run(&findings);
+    if args.json {
+        print::print_json(&doctor::to_json(&findings));
+    } else {
+        let width = findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
+        for finding in &findings {
+            print::print_data(&format!(
+                "{:4}  {:width$}  {}",
+                finding.standing.as_str(),
+                finding.name,
+                finding.found
+            ));
+            if let Some(hint) = &finding.hint {
+                print::print_data(&format!("      {:width$}  → {hint}", ""));
+            }
+        }
+        let verdict = match ok {
+            true => "runs work here with each agent marked ok",
+            false => "runs do not work here: fix the lines marked no",
+        };
+        print::print_data(&format!("\n{verdict}"));
+    }
+    Ok(if ok { exit::DONE } else { exit::ENVIRONMENT })
+}
+
+/// Tries attacks on the sandbox. Fails if one succeeds.
+fn self_test(config: &Config, json: bool) -> Result<u8, Failure> {
+    let tried = doctor::self_test(&Program::current()?, config)?;
+    let through = tried.count(AttackOutcome::Through);
+    if json {
+        print::print_json(&tried.to_json());
+    } else {
+        let width = tried.attacks.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, outcome) in &tried.attacks {
+            print::print_data(&format!("{name:width$}  {}", outcome.as_str()));
+        }
+        let held = tried.count(AttackOutcome::Held);
+        let verdict = match through {
+            _ if tried.partial => format!(
+                "without bubblewrap the sandbox is partial: {held} attacks are held, {through} are not"
+            ),
+            0 => format!("the sandbox holds: {held} attacks succeed without it and fail inside"),
+            1 => "the sandbox does not hold: an attack succeeds inside; please report it".to_owned(),
+            more => format!("the sandbox does not hold: {more} attacks succeed inside; please report them"),
+        };
+        print::print_data(&format!("\n{verdict}"));
+    }
+    Ok(if through == 0 { exit::DONE } else { exit::ENVIRONMENT })
+}

@@ -1,0 +1,140 @@
+//! `price`.
+
+use crate::cli::commands::shared_args::DefinitionArgs;
+use cuegate_engine::RecordedLoadOptions;
+use cuegate_flow::{
+    analysis::cost_bound::{Terms, price_any},
+    model::{Act, Ask, Flow},
+};
+
+use cuegate_view::PlannedEffect;
+
+use super::check;
+use crate::cli::commands::shared_args::RunLimits;
+use crate::cli::commands::{ProjectPlace, open_disk_files};
+use crate::cli::commands::{diagnostics, read_options};
+use crate::cli::{print, set_values};
+use crate::config::Config;
+use crate::definition::{CompiledDefinition, combine_variants, each_way, inspect_definition};
+use crate::run::limits::{ModelChoice, cost_terms_of_flow};
+use crate::{Failure, config, exit, providers};
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct PriceArgs {
+    #[command(flatten)]
+    pub(crate) definition: DefinitionArgs,
+    /// The agent whose model names and prices apply
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// The model for all calls; it replaces the models of the definition
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The iteration limit [default: the definition's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_iterations: Option<u32>,
+    /// How often an unusable answer is requested again, 0 to 100
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub(crate) repairs: Option<u32>,
+    #[command(flatten)]
+    pub(crate) limits: RunLimits,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The models that a run asks, as the definition, the flags and the configuration name them.
+fn collect_asked_models(flow: &Flow, asked: ModelChoice<'_>, config: &Config) -> Vec<String> {
+    if let Some(model) = asked.model {
+        return vec![model.to_owned()];
+    }
+    let configured = asked.provider.and_then(|provider| providers::own_model(provider, config));
+    let usual = configured.or(flow.default_model.as_deref()).unwrap_or("the agent's own");
+    let mut names: Vec<String> = flow
+        .steps
+        .iter()
+        .filter_map(|step| match &step.act {
+            Act::Ask(ask) => Some(ask),
+            _ => None,
+        })
+        .flat_map(Ask::models)
+        .map(|model| model.map_or(usual, |model| model).to_owned())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Prints upper bounds on what a run of a definition can do and cost.
+pub(in crate::cli::commands) fn price_definition(
+    place: &ProjectPlace,
+    args: &PriceArgs,
+) -> Result<u8, Failure> {
+    let location = place.locate(&args.definition.path)?;
+    let how =
+        read_options::read_load_options(place, &args.definition.path, &location, args.definition.phases)?;
+    let names = set_values::parse_set_names(&args.definition.set)?;
+    let config = config::load_config(place.home.root())?;
+    let asked = ModelChoice {
+        provider: args.provider.as_deref().or(config.run.provider.as_deref()),
+        model: args.model.as_deref(),
+    };
+    let budget = config.budget.budget().with(args.limits.budget());
+    asked.provider.map_or(Ok(()), providers::check_name)?;
+    let files = open_disk_files(&location)?;
+    let (base, file) = (&location.base, location.file.as_deref());
+    let (alone, there) = each_way(&files, base, file, |interactive| {
+        let mut definition = inspect_definition(
+            &files,
+            base,
+            file,
+            &names,
+            &RecordedLoadOptions { interactive, ..how.clone() },
+        );
+        location.show_in(&mut definition.sources);
+        definition
+    });
+    set_values::look_at(&alone, &args.definition.set, &names)?;
+    let unsound = |definition: &CompiledDefinition| {
+        diagnostics::print_diagnostics(&definition.diagnostics, &definition.sources, false);
+        Err(Failure::usage(
+            format!("`{}` has errors", args.definition.path),
+            format!("fix the errors above, then run `cuegate check {}`", args.definition.path),
+        ))
+    };
+    // Rules that ask a person exist only in interactive runs; the bound must hold for both variants.
+    let is_sound = |definition: &CompiledDefinition| definition.flow.is_some();
+    let ways = match there {
+        Some(there) if is_sound(&alone) && is_sound(&there) => vec![alone, there],
+        Some(there) => return unsound(&combine_variants(alone, there)),
+        None if is_sound(&alone) => vec![alone],
+        None => return unsound(&alone),
+    };
+    let flows: Vec<(&Flow, Terms)> = ways
+        .iter()
+        .filter_map(|way| way.flow.as_deref())
+        .map(|flow| {
+            (flow, cost_terms_of_flow(flow, asked, &budget, args.max_iterations, args.repairs, &config))
+        })
+        .collect();
+    let flows: Vec<(&Flow, &Terms)> = flows.iter().map(|(flow, terms)| (*flow, terms)).collect();
+    let Some((first, others)) = flows.split_first() else { return unsound(&ways[0]) };
+    let (found, dearest) = price_any(*first, others);
+    let sources = &ways[dearest].sources;
+    let models = collect_asked_models(first.0, asked, &config);
+    if args.json {
+        let mut json = cuegate_view::price_json(&found, sources);
+        json["models"] = models.into();
+        json["effects"] = check::effects_of_definition(&ways[0]).iter().map(PlannedEffect::to_json).collect();
+        print::print_json(&json);
+    } else {
+        print::print_data(&format!("model       {}", models.join(", ")));
+        print::print_data(&cuegate_view::render_cost_bound(&found, sources));
+        for effect in check::effects_of_definition(&ways[0]) {
+            print::print_data(&format!("effect      {}", cuegate_view::clean_to_one_line(&effect.line())));
+        }
+    }
+    // The process exits now; freeing a large definition first would waste time.
+    std::mem::forget(ways);
+    Ok(exit::DONE)
+}
