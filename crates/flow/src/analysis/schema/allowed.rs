@@ -4,29 +4,20 @@
 //! nothing fits at all. Combined schemas are followed as far as that holds.
 
 mod bounds;
-mod known;
 mod lists;
 mod objects;
 mod texts;
 
 use std::cmp::Ordering;
 
-pub(crate) use known::KnownObjects;
-
-use crate::model::schema::{KeyLookup, Kinds, SchemaDraft};
+use crate::model::schema::{KeyLookup, Kinds, SchemaDraft, items_of_keyword};
 use serde_json::{Map, Value};
 
+use crate::analysis::schema::fit::takes_all;
 use crate::analysis::schema::listed_values::list_allowed_values;
 
 /// The kinds of values that `type` tells apart. Every integer is a number.
 const KINDS: [&str; 6] = ["null", "boolean", "string", "number", "array", "object"];
-
-pub(crate) fn items_of_keyword<'m>(
-    map: &'m Map<String, Value>,
-    key: &str,
-) -> impl Iterator<Item = &'m Value> {
-    map.look(key).and_then(Value::as_array).into_iter().flatten()
-}
 
 /// The kinds that `type` names.
 pub(crate) fn written_kinds(map: &Map<String, Value>) -> Option<Vec<&str>> {
@@ -98,7 +89,7 @@ fn of_kinds(schema: &Value, kinds: Kinds, pointer: &str, draft: SchemaDraft) -> 
     if map.keys().all(|key| ["type", "title", "description"].contains(&key.as_str())) {
         return if own.meet(kinds) { None } else { apart() };
     }
-    if map.look("not").is_some_and(|part| known::takes_all(part, Kinds::ALL)) {
+    if map.look("not").is_some_and(|part| takes_all(part, Kinds::ALL)) {
         return fault("has a `not` that excludes every value");
     }
     if let Some(values) = list_allowed_values(schema, draft) {
@@ -180,7 +171,7 @@ fn of_kind(
     draft: SchemaDraft,
 ) -> Option<ImpossiblePart> {
     let fault = |why: String| Some(ImpossiblePart { pointer: pointer.to_owned(), why });
-    if map.look("not").is_some_and(|part| known::takes_all(part, Kinds::named(&kind.into()))) {
+    if map.look("not").is_some_and(|part| takes_all(part, Kinds::named(&kind.into()))) {
         return fault(format!("has a `not` that excludes every value of type `{kind}`"));
     }
     let held = |low: &str, high: &str, faulty: &[Ordering]| {

@@ -7,9 +7,10 @@ use crate::model::schema::{
 use serde_json::{Map, Value};
 
 use crate::Str;
-use crate::analysis::schema::allowed::{items_of_keyword, written_kinds};
+use crate::analysis::schema::allowed::written_kinds;
 use crate::analysis::schema::listed_values::list_allowed_values;
 use crate::analysis::schema::required_fields::names_required;
+use crate::model::schema::items_of_keyword;
 
 /// Whether every answer that fits has a value at a path, `null` included. An answer is an object.
 pub(crate) fn is_value_required(schema: &Value, path: &[Str]) -> bool {

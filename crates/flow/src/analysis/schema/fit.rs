@@ -5,14 +5,16 @@
 //! decides, nothing is said.
 
 mod candidates;
+mod known;
 
 use std::collections::HashSet;
 
 pub(crate) use candidates::list_candidates;
+pub(crate) use known::{KnownObjects, takes_all};
 use serde_json::{Map, Value};
 
 use crate::Str;
-use crate::analysis::schema::allowed::{KnownObjects, items_of_keyword};
+use crate::model::schema::items_of_keyword;
 use crate::model::schema::{
     KeyLookup, Kinds, SchemaDraft, constraints_of_segment, find_nested_value, in_any_case,
 };

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use crate::Str;
-use crate::analysis::schema::allowed::items_of_keyword;
 use crate::analysis::schema::fit::{Fit, of_part};
+use crate::model::schema::items_of_keyword;
 use crate::model::schema::{KeyLookup, SchemaDraft};
 
 /// What a schema says of answers that have a value at a path: in the place of `if` stands what then counts, and branches

@@ -6,6 +6,7 @@ pub(crate) mod fit;
 pub(crate) mod given_outcome;
 pub(crate) mod listed_values;
 pub(crate) mod required_fields;
+mod schema_questions;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::analysis::schema::allowed::items_of_keyword;
+use crate::model::schema::items_of_keyword;
 use crate::model::schema::{KeyLookup, Kinds, SchemaDraft, in_any_case};
 
 /// Keywords that can make a property certain beside `required`.

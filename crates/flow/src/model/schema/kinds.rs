@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::KeyLookup;
-use crate::analysis::schema::allowed::items_of_keyword;
+use crate::model::schema::items_of_keyword;
 
 /// A set of the kinds that `type` distinguishes. Every integer is a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

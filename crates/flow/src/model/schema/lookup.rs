@@ -34,6 +34,14 @@ impl KeyLookup for Value {
     }
 }
 
+/// The items of a list such as `allOf`; none if the schema has no such list.
+pub(crate) fn items_of_keyword<'m>(
+    map: &'m Map<String, Value>,
+    key: &str,
+) -> impl Iterator<Item = &'m Value> {
+    map.look(key).and_then(Value::as_array).into_iter().flatten()
+}
+
 #[cfg(test)]
 mod tests {
     use super::KeyLookup;

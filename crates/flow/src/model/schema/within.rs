@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::{KeyLookup, Kinds, SchemaDraft};
-use crate::analysis::schema::allowed::items_of_keyword;
+use crate::model::schema::items_of_keyword;
 
 /// A schema that no value satisfies.
 static NOTHING: Value = Value::Bool(false);

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ImpossiblePart, KnownObjects, admits_nothing};
-use crate::analysis::schema::fit::Fit;
+use super::{ImpossiblePart, admits_nothing};
+use crate::analysis::schema::fit::{Fit, KnownObjects};
 use crate::analysis::schema::required_fields::list_certain_properties;
 use crate::model::schema::{KeyLookup, Kinds, SchemaDraft, in_any_case};
 

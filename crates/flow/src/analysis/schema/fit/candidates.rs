@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::Str;
-use crate::analysis::schema::allowed::items_of_keyword;
 use crate::analysis::schema::listed_values::list_allowed_values;
+use crate::model::schema::items_of_keyword;
 use crate::model::schema::{
     KeyLookup, Kinds, SchemaDraft, SegmentConstraints, constraints_of_segment, find_nested_value,
     list_enumerated_values,

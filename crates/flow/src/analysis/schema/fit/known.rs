@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::items_of_keyword;
-use crate::analysis::schema::fit::{Fit, OF_OTHERS, SILENT, choose_branch_fit, combine_fits};
+use super::{Fit, OF_OTHERS, SILENT, choose_branch_fit, combine_fits};
 use crate::analysis::schema::listed_values::list_allowed_values;
 use crate::analysis::schema::required_fields::{
     list_certain_properties, list_possible_properties, read_min_properties,
 };
-use crate::model::schema::{KeyLookup, Kinds, SchemaDraft, in_any_case_of, list_enumerated_values};
+use crate::model::schema::{
+    KeyLookup, Kinds, SchemaDraft, in_any_case_of, items_of_keyword, list_enumerated_values,
+};
 
 /// All objects that fit some schemas, as far as it is certain what they have.
 pub(crate) struct KnownObjects<'s> {
@@ -225,7 +226,7 @@ fn says_nothing(schema: &Value) -> bool {
 }
 
 /// Whether every value of some kinds fits a schema, as it says no more than which kinds do.
-pub(super) fn takes_all(schema: &Value, kinds: Kinds) -> bool {
+pub(crate) fn takes_all(schema: &Value, kinds: Kinds) -> bool {
     let Value::Object(map) = schema else { return *schema == Value::Bool(true) };
     let names_whole = |part: &Value| match part {
         Value::Array(names) => {
