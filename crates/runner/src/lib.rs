@@ -7,6 +7,7 @@ mod activity;
 mod batch_writer;
 mod clock;
 mod drive;
+mod effect_plan;
 mod error;
 mod executor;
 pub mod github;
@@ -31,10 +32,11 @@ pub use drive::{
     AgentActivity, ExecutorMessage, InboxMessage, Notice, drive_run, has_inbox_answer, is_over,
     waits_for_person,
 };
+pub use effect_plan::EffectPlan;
 pub use error::Error;
 pub use executor::{CommandFuture, CommandResult, Executor, TreeInspection};
 pub use http::{get_status, post_json};
-pub use local::{EffectPlan, ExecutorSettings, FormerProviders, LocalExecutor, put_back, state_of};
+pub use local::{ExecutorSettings, FormerProviders, LocalExecutor, put_back, state_of};
 pub use poll::check_polled_path;
 pub use prompt_text::{join_prompt_parts, read_stored_text};
 pub use run_writer::{Entry, RunWriter, read_records, records_from};

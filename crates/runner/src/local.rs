@@ -9,8 +9,8 @@ mod main_checkout;
 mod probe;
 mod tool_log;
 
+use crate::effect_plan::EffectPlan;
 use command_git::{CommandGuard, SharedGit, SharedHeld, agent_git, lock_shared};
-pub use effects::EffectPlan;
 
 use std::{
     collections::BTreeMap,

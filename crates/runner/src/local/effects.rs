@@ -1,10 +1,9 @@
 //! Performs effects: runs programs of the definition, commits, merges and pushes with git, and changes GitHub.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, time::Duration};
 
 use cuegate_engine::{
-    Completion, Effect, EffectCommand, EffectKind, EffectResult, ExecResult, IssueClaim, TreeState,
-    comment_text,
+    Completion, Effect, EffectCommand, EffectKind, EffectResult, ExecResult, TreeState, comment_text,
 };
 use cuegate_flow::Str;
 use cuegate_journal::RunId;
@@ -14,6 +13,7 @@ use tokio::sync::watch;
 use super::{
     ExecutorSettings, LocalExecutor, exit_of_finished, kept_programs::ProgramInput, run_blocking, wait_until,
 };
+use crate::effect_plan::EffectPlan;
 use crate::{
     error::{Error, io_error_at},
     executor::CommandResult,
@@ -31,37 +31,6 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The variable with the idempotency key of the effect: the run and the effect in it.
 const KEY: &str = "CUEGATE_EFFECT_KEY";
-
-/// What effects of a run need besides the run.
-#[derive(Clone, Default)]
-pub struct EffectPlan {
-    /// The branch from which the branch of the run started.
-    pub base: Option<String>,
-    /// The branch that a pull request changes, if it is another.
-    pub into: Option<String>,
-    /// The remote to push to.
-    pub remote: String,
-    /// The claim there that the work replaces.
-    pub claim: Option<IssueClaim>,
-    /// Whether the run merges its work into the base.
-    pub merges: bool,
-    /// The tree and the commit with which the first run in the worktree started.
-    pub first: Option<TreeState>,
-    /// Whether hooks of the repository run.
-    pub hooks: bool,
-    /// Files that may be committed though they look like secrets, or are very large.
-    pub allowed: Vec<String>,
-    /// The first line of commit messages, and the title of the pull request.
-    pub subject: String,
-    /// The repository on GitHub, or why there is none.
-    pub github: Option<Result<Github, String>>,
-    /// The issue or pull request that the run works on.
-    pub issue: Option<u64>,
-    /// Whether merging the pull request resolves the issue, so that GitHub closes it.
-    pub resolves_issue: bool,
-    /// Writes the report of the run, for the pull request.
-    pub report: Option<Arc<dyn Fn() -> String + Send + Sync>>,
-}
 
 impl LocalExecutor {
     /// Tries an effect. A program that was cut off is not started again.

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use cuegate_flow::model::{PollState, Resource};
 
-use crate::local::EffectPlan;
+use crate::effect_plan::EffectPlan;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PollResult {
