@@ -15,10 +15,12 @@
 mod climpt;
 mod codes;
 mod editor_schemas;
+mod findings;
 mod format;
 mod other_formats;
 mod schemas;
 mod source;
+mod suggest;
 mod takt;
 mod task_file;
 mod templates;

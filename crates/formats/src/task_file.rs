@@ -4,13 +4,9 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::diagnostics::{Sources, Span};
 
-use crate::{
-    source::findings::Findings,
-    values::{
-        json::{Entry, Json, Kind},
-        yaml,
-    },
-};
+use crate::findings::Findings;
+use crate::values::json::{Entry, Json, Kind};
+use crate::values::yaml;
 
 /// A task of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

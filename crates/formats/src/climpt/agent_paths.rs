@@ -3,8 +3,8 @@
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use crate::codes;
+use crate::findings::Findings;
 use crate::source::files::join_path;
-use crate::source::findings::Findings;
 
 /// The folder of an agent, and the names under which its files may call that folder `.agent/NAME`.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl AgentFolder<'_> {
 #[cfg(test)]
 mod tests {
     use super::AgentFolder;
-    use crate::source::findings::Findings;
+    use crate::findings::Findings;
     use cuegate_flow::diagnostics::Span;
 
     #[test]

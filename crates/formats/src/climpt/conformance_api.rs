@@ -3,10 +3,10 @@
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 use serde_json::Value;
 
+use super::generation::Generation;
 use super::registry::gate_lowering::{LoweredGate, RegistryContext, lower_step_gate};
-use super::registry::generation::Generation;
 use super::registry::step_definition::{StepDefinition, read_step};
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::values::json::{Entry, Json};
 
 /// Lowers the gate of a step definition alone: other steps and the kinds of its targets are unknown. `None` when it is

@@ -11,33 +11,33 @@ use cuegate_flow::{
 };
 
 use super::agent::actions::HandlerFile;
-use super::agent::completion_lowering::{check_verdict, lower_verdict, verdict_keys};
 use super::agent::definition::AgentDefinition;
 use super::agent::entries::{entry_step, older_name};
 use super::agent::parameters::{normalize_variable_name, same_name, set_parameter};
 use super::agent::permission_mode::limit_permission;
 use super::agent_paths::AgentFolder;
+use super::completion_lowering::{check_verdict, lower_verdict, verdict_keys};
+use super::generation::Generation;
+use super::kinds::{Intent, StepKind};
 use super::prompts::builtin::{SYSTEM, built_in};
 use super::prompts::compile::PromptCompiler;
 use super::prompts::files::{PromptFile, PromptFiles};
 use super::prompts::front_matter::PromptUser;
 use super::prompts::step_prompt::step_prompt;
 use super::prompts::variables::{Inputs, PromptScope, Variables};
-use super::prompts::verdict_variables::told_by_validators;
 use super::registry::definition::RegistryDefinition;
 use super::registry::gate_lowering::{LoweredGate, RegistryContext, lower_step_gate, outcome_of_intent};
-use super::registry::generation::Generation;
 use super::registry::index::StepIndex;
 use super::registry::inputs::{DeclaredInput, HandoffNames, check_shadows, read_inputs};
-use super::registry::kinds::{Intent, StepKind};
 use super::registry::section_targets::refuse_sections;
 use super::registry::step_definition::StepDefinition;
 use super::schemas::answer::AnswerSchemas;
 use super::validation::lowering::{Validations, targets_of};
 use super::validation::program::read_program;
+use super::verdict_variables::told_by_validators;
 use crate::codes;
 use crate::source::loader::{LoadedFile, SourceLoader};
-use crate::source::suggest::quote_names;
+use crate::suggest::quote_names;
 use crate::values::json::Text;
 
 /// The model of steps when neither the step nor its agent names one (section 14 of the runner's guide, and the agent

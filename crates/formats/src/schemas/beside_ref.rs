@@ -4,8 +4,8 @@
 use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest::quote_names;
+use crate::findings::Findings;
+use crate::suggest::quote_names;
 use crate::values::json::{Entry, Json, Kind};
 
 /// Keys that constrain no answer: notes, and definitions that references lead to.

@@ -14,8 +14,8 @@ use super::merge::{PropertyMergeMode, merge_schemas};
 use super::reference::split_reference;
 use super::unknown_keywords::check_words;
 use crate::Files;
+use crate::findings::Findings;
 use crate::source::files::{join_path, lies_in};
-use crate::source::findings::Findings;
 use crate::source::loader::SourceLoader;
 use crate::values::json::{Entry, Json, Kind};
 

@@ -3,8 +3,8 @@
 use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest::find_nearest_name;
+use crate::findings::Findings;
+use crate::suggest::find_nearest_name;
 use crate::values::json::{Json, Kind};
 
 /// What a keyword has as its value.

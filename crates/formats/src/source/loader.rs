@@ -8,8 +8,8 @@ use cuegate_flow::{
     diagnostics::{Diagnostic, FileId, Sources, Span},
 };
 
+use crate::findings::Findings;
 use crate::source::files::FILE_BYTES_MAX;
-use crate::source::findings::Findings;
 use crate::source::shared::SharedCell;
 use crate::values::{json, json::Json};
 use crate::{Files, ReadError, codes};

@@ -3,7 +3,7 @@
 use cuegate_flow::{diagnostics::Diagnostic, model::tools};
 
 use crate::codes;
-use crate::source::suggest::find_nearest_name;
+use crate::suggest::find_nearest_name;
 use crate::values::json::{Fields, Text};
 
 /// Reports entries that are no tool of any agent.

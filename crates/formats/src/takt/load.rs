@@ -22,7 +22,7 @@ use crate::codes;
 use crate::other_formats;
 use crate::source::loaded::{LoadedDefinition, RunSettings, WorktreeRule};
 use crate::source::loader::{LoadedFile, SourceLoader};
-use crate::source::suggest::quote_names;
+use crate::suggest::quote_names;
 use crate::values::json::{Fields, Json, Kind, Text};
 use crate::{Files, values::yaml};
 

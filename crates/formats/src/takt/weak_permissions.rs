@@ -7,7 +7,7 @@ use cuegate_flow::{
 
 use super::gates::Gates;
 use crate::codes;
-use crate::source::suggest::quote_names;
+use crate::suggest::quote_names;
 use crate::values::json::{Fields, Kind};
 
 /// Reports work that needs write access in a movement that has none.

@@ -58,7 +58,7 @@ pub(crate) fn read_actions<'j>(
         if let Some(known) = types.as_ref().filter(|known| types_read && is_unknown(known)) {
             let names: Vec<&str> = known.iter().map(|kind| kind.text).collect();
             let message = format!("the handler of `{}` is never called: `types` does not list it", entry.key);
-            let hint = match crate::source::suggest::find_nearest_name(&entry.key, names) {
+            let hint = match crate::suggest::find_nearest_name(&entry.key, names) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("add `{}` to `types`, or remove the handler", entry.key),
             };

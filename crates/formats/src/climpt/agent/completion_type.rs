@@ -1,5 +1,5 @@
 //! Reads the verdict of an agent: its type (one of eight) and the `config` keys that the type requires.
-//! [`super::completion_lowering`] lowers it.
+//! [`crate::climpt::completion_lowering`] lowers it.
 
 use cuegate_flow::{
     diagnostics::{Diagnostic, Span},

@@ -9,8 +9,8 @@ use super::actions::HandlerFile;
 use super::completion_type::VerdictSettings;
 use super::parameters::read_parameters;
 use super::runner::{WorktreeSettings, read_runner};
-use crate::climpt::prompts::verdict_variables::VerdictVariables;
-use crate::source::findings::Findings;
+use crate::climpt::verdict_variables::VerdictVariables;
+use crate::findings::Findings;
 use crate::source::loaded::LogRule;
 use crate::values::json::{Fields, Json, Kind, Text};
 

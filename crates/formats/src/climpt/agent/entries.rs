@@ -4,9 +4,9 @@ use cuegate_flow::diagnostics::Diagnostic;
 
 use super::completion_type::VERDICT_TYPES;
 use super::legacy::OLDER_TYPES;
-use crate::climpt::registry::generation::Generation;
+use crate::climpt::generation::Generation;
 use crate::codes;
-use crate::source::suggest::{add_suggestion, find_nearest_name, format_suggestion};
+use crate::suggest::{add_suggestion, find_nearest_name, format_suggestion};
 use crate::values::json::{Fields, Text};
 
 /// The verdict types and their names in the "complete" generation.

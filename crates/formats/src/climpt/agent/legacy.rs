@@ -9,7 +9,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::completion_type::VERDICT_TYPES;
 use crate::codes;
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// An agent in the layout of the runner reference.

@@ -1,7 +1,6 @@
 //! Reads `agent.json`: the runner, parameters, permissions, the sandbox, and the completion of a run.
 
 pub(crate) mod actions;
-pub(crate) mod completion_lowering;
 pub(crate) mod completion_type;
 pub(crate) mod definition;
 pub(crate) mod entries;

@@ -3,7 +3,7 @@
 use cuegate_flow::diagnostics::Diagnostic;
 
 use crate::codes;
-use crate::source::suggest::{find_nearest_name, quote_names};
+use crate::suggest::{find_nearest_name, quote_names};
 use crate::values::json::Fields;
 
 /// The models that the format names (the runner reference).

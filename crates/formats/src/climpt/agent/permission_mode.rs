@@ -6,9 +6,9 @@ use cuegate_flow::{
 };
 
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest;
+use crate::findings::Findings;
 use crate::source::tool_names;
+use crate::suggest;
 use crate::values::json::{Fields, Text};
 
 const WORDS: [&str; 4] = ["default", "plan", "acceptEdits", "bypassPermissions"];

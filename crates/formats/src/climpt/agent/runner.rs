@@ -12,7 +12,7 @@ use super::logging::read_logging;
 use super::model_names::model_of;
 use super::permission_mode::{check_tools, permission_of, tools_of_list};
 use super::sandbox::read_sandbox;
-use crate::climpt::prompts::verdict_variables::told_by_verdict;
+use crate::climpt::verdict_variables::told_by_verdict;
 use crate::source::loaded::FinalizeRule;
 use crate::values::json::{Fields, Text};
 

@@ -8,7 +8,7 @@ use super::files::PromptFile;
 use super::variables::{Meaning, PromptScope, Variables};
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::source::loader::SourceLoader;
-use crate::source::suggest::find_nearest_name;
+use crate::suggest::find_nearest_name;
 
 /// The system prompt of agents without an `agent.json`.
 pub(crate) const SYSTEM: &str = "system";

@@ -24,7 +24,7 @@ use crate::climpt::registry::step_definition::StepDefinition;
 use crate::codes;
 use crate::source::loader::SourceLoader;
 use crate::source::shared::SharedCell;
-use crate::source::suggest::quote_names;
+use crate::suggest::quote_names;
 use crate::templates::{FrontMatter, parse_failure_prompt, split_front_matter};
 
 /// Compiles the prompts of one registry.

@@ -13,7 +13,7 @@ use crate::codes;
 use crate::source::files::join_path;
 use crate::source::loader::{LoadedFile, SourceLoader};
 use crate::source::shared::SharedCell;
-use crate::source::suggest::quote_names;
+use crate::suggest::quote_names;
 use crate::values::json::Text;
 
 /// The default first part of all paths.

@@ -1,7 +1,7 @@
 //! Detects placeholders in the syntax of other formats, which stay text.
 
 use super::variables::{Meaning, PromptScope, Variables};
-use crate::source::suggest::find_nearest_name;
+use crate::suggest::find_nearest_name;
 use crate::templates::is_name;
 
 /// The names in pieces of values that prompts of a registry can read, too.

@@ -10,11 +10,11 @@ use super::files::{PromptFile, PromptKey};
 use crate::climpt::agent::parameters::normalize_variable_name;
 use crate::climpt::registry::index::StepIndex;
 use crate::climpt::registry::step_definition::StepDefinition;
-use crate::climpt::validation::definition::{FailurePattern, ValidatorDefinition};
+use crate::climpt::registry::validation_definition::{FailurePattern, ValidatorDefinition};
 use crate::codes;
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::source::shared::SharedCell;
-use crate::source::suggest::quote_names;
+use crate::suggest::quote_names;
 use crate::templates::FrontMatter;
 
 /// Known keys of front matter. Others have no effect.

@@ -14,4 +14,3 @@ pub(crate) mod undeclared_variables;
 pub(crate) mod unresolved_placeholders;
 pub(crate) mod unused;
 pub(crate) mod variables;
-pub(crate) mod verdict_variables;

@@ -7,8 +7,8 @@ use cuegate_flow::diagnostics::Diagnostic;
 use super::files::PromptKey;
 use crate::climpt::registry::definition::RegistryDefinition;
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest::quote_names;
+use crate::findings::Findings;
+use crate::suggest::quote_names;
 use crate::values::json::Text;
 
 /// The default template of prompts with an adaptation.

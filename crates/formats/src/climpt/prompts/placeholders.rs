@@ -17,9 +17,9 @@ use super::step_prompt::keys_of;
 use super::undeclared_variables;
 use super::unresolved_placeholders::UnresolvedPlaceholders;
 use super::variables::{Meaning, PromptScope};
-use crate::climpt::validation::lowering::validators_of;
+use crate::climpt::registry::validation_definition::validators_of;
 use crate::codes;
-use crate::source::suggest::find_nearest_name;
+use crate::suggest::find_nearest_name;
 use crate::templates::{
     FailureNode, Hole, PromptPart, parse_failure_prompt, parse_prompt_parts, split_front_matter,
 };

@@ -14,11 +14,11 @@ use super::files::{PromptFile, PromptKey, Search};
 use super::front_matter::PromptUser;
 use super::variables::PromptScope;
 use crate::climpt::agent::parameters::normalize_variable_name;
-use crate::climpt::registry::generation::Generation;
-use crate::climpt::registry::kinds::StepKind;
+use crate::climpt::generation::Generation;
+use crate::climpt::kinds::StepKind;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::codes;
-use crate::source::suggest::{find_nearest_name, quote_names};
+use crate::suggest::{find_nearest_name, quote_names};
 use crate::templates::is_name;
 use crate::values::json::Text;
 

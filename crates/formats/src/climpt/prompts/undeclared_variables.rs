@@ -11,9 +11,9 @@ use cuegate_flow::{
 
 use super::unused::VariableReads;
 use crate::codes;
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::source::shared::SharedCell;
-use crate::source::suggest::{find_nearest_name, quote_names};
+use crate::suggest::{find_nearest_name, quote_names};
 
 /// The undefined variables, by name.
 #[derive(Debug, Default)]

@@ -10,9 +10,9 @@ use crate::climpt::agent::definition::AgentDefinition;
 use crate::climpt::registry::inputs::DeclaredInput;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::codes;
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::source::shared::SharedCell;
-use crate::source::suggest::{find_nearest_name, quote_names};
+use crate::suggest::{find_nearest_name, quote_names};
 use crate::templates::is_name;
 
 /// The variables that prompts have read so far. All prompts must be compiled before unused ones are reported.

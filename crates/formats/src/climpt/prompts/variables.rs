@@ -1,5 +1,6 @@
 //! Resolves the variables of a prompt.
 
+use crate::climpt::registry::inputs::variable_of;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -8,12 +9,12 @@ use cuegate_flow::{
     model::{Fact, Param, Source},
 };
 
-use super::verdict_variables::VerdictVariables;
 use crate::climpt::agent::parameters::normalize_variable_name;
+use crate::climpt::generation::Generation;
 use crate::climpt::registry::gate_lowering::handoff_of;
-use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::inputs::DeclaredInput;
 use crate::climpt::registry::step_definition::StepDefinition;
+use crate::climpt::verdict_variables::VerdictVariables;
 
 /// All variables of a registry.
 pub(crate) struct Variables<'v> {
@@ -178,9 +179,4 @@ impl<'v> Variables<'v> {
         }
         names
     }
-}
-
-/// The variable that reads a handoff value of a step: `initial_issue_approach`.
-pub(crate) fn variable_of(step: &str, key: &str) -> String {
-    format!("{step}_{key}").replace('.', "_")
 }

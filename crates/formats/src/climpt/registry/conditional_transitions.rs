@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::gate_lowering::{GateLowering, handoff_of};
 use crate::codes;
-use crate::source::suggest::{find_nearest_name, quote_names};
+use crate::suggest::{find_nearest_name, quote_names};
 use crate::values::json::Text;
 
 /// Lowers `condition` and `targets`.

@@ -4,15 +4,15 @@ use std::collections::HashSet;
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use super::generation::Generation;
 use super::step_definition::{StepDefinition, read_step};
 use crate::climpt::agent::definition::check_version;
 use crate::climpt::agent::entries::{COMPLETION_TYPES, completion_type, read_mapping};
-use crate::climpt::older::completion_steps::read_completion;
-use crate::climpt::validation::definition::{FailurePattern, ValidationStep, ValidatorDefinition};
+use crate::climpt::generation::Generation;
+use crate::climpt::registry::completion_steps::read_completion;
+use crate::climpt::registry::validation_definition::{FailurePattern, ValidationStep, ValidatorDefinition};
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest::find_nearest_name;
+use crate::findings::Findings;
+use crate::suggest::find_nearest_name;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
 /// A registry as written. Entries that failed to parse are absent, and findings report them.

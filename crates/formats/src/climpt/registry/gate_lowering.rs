@@ -13,15 +13,15 @@ use cuegate_flow::{
 };
 
 use super::conditional_transitions::lower_select;
-use super::generation::Generation;
 use super::index::{HandoffSteps, StepIndex};
 use super::jump::lower_jump;
-use super::kinds::{Intent, StepKind};
 use super::step_definition::{GateDefinition, StepDefinition};
 use super::transition::{Transition, TransitionTarget};
+use crate::climpt::generation::Generation;
+use crate::climpt::kinds::{Intent, StepKind};
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest::quote_names;
+use crate::findings::Findings;
+use crate::suggest::quote_names;
 use crate::values::json::Text;
 
 /// A lowered gate: how an answer becomes an outcome, its handoff values, and the targets of outcomes.

@@ -14,9 +14,8 @@ use super::gate_lowering::handoff_of;
 use super::index::StepIndex;
 use super::step_definition::StepDefinition;
 use crate::climpt::agent::parameters::normalize_variable_name;
-use crate::climpt::prompts::variables::variable_of;
 use crate::codes;
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::values::json::{Entry, Fields, Json};
 
 /// An input, and the second variable name that reads it.
@@ -178,6 +177,11 @@ pub fn expand_inputs(inputs: &Value, steps: &[&str]) -> (Vec<DeclaredInput>, Vec
     let steps = StepIndex::of(steps.iter().copied());
     let declared = json.pairs().iter().filter_map(|entry| read_input("", entry, &steps, &found)).collect();
     (declared, found.into_parts().0)
+}
+
+/// The variable that reads a handoff value of a step: `initial_issue_approach`.
+pub(crate) fn variable_of(step: &str, key: &str) -> String {
+    format!("{step}_{key}").replace('.', "_")
 }
 
 #[cfg(test)]

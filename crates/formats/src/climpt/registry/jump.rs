@@ -4,19 +4,18 @@ use std::collections::{BTreeSet, HashSet};
 
 use cuegate_flow::{
     diagnostics::Diagnostic,
-    model::{Edge, FieldPath, Name, Selector, Target},
+    model::{Edge, FieldPath, KeyLookup as _, Name, Schema, Selector, Target},
 };
 use serde_json::Value;
 
 use super::conditional_transitions::{check_reachable, lower_select, name_of_target, text_of};
 use super::gate_lowering::{GateLowering, outcome_of_intent};
-use super::generation::Generation;
-use super::kinds::{Intent, StepKind};
 use super::step_definition::{GateDefinition, TargetMode};
 use super::transition::{Transition, TransitionTarget};
-use crate::climpt::schemas::satisfiable::has_value;
+use crate::climpt::generation::Generation;
+use crate::climpt::kinds::{Intent, StepKind};
 use crate::codes;
-use crate::source::suggest::quote_names;
+use crate::suggest::quote_names;
 use crate::values::json::Text;
 
 /// The edge of `jump`; `None` when it has no target at all, which is reported.
@@ -298,4 +297,14 @@ fn chosen_default(rule: &TransitionTarget<'_>) -> Option<Name> {
 fn dedup_names(names: impl Iterator<Item = Name>) -> Vec<Name> {
     let mut seen = HashSet::new();
     names.filter(|name| seen.insert(name.text.clone())).collect()
+}
+
+/// Whether every answer that fits has a value at a path; `null` is none.
+pub(crate) fn has_value(schema: &Schema, path: &FieldPath) -> bool {
+    // Most paths cannot be `null` by their type alone, which is told sooner than what all their values are.
+    let can_be_null = || match schema.values_at(path) {
+        Some(values) => values.contains(&Value::Null),
+        None => schema.subschema(path).is_some_and(|part| part.look("type").is_some()),
+    };
+    schema.requires(path) && !(schema.can_be(path, &["null"]) && can_be_null())
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use cuegate_flow::diagnostics::Diagnostic;
 
-use super::kinds::StepKind;
+use crate::climpt::kinds::StepKind;
 use crate::codes;
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::values::json::{Entry, Json, Kind};
 
 /// The parts of an address that belong to a step itself.

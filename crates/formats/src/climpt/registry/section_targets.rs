@@ -8,8 +8,8 @@ use cuegate_flow::{
 
 use super::step_definition::StepDefinition;
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest::quote_names;
+use crate::findings::Findings;
+use crate::suggest::quote_names;
 
 /// Reports entries and transitions of a draft that lead to a section and removes them; the flow check would only report
 /// a missing step.

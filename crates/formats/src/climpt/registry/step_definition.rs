@@ -5,14 +5,15 @@ use cuegate_flow::{
     model::{FieldPath, Permission},
 };
 
-use super::generation::Generation;
-use super::kinds::{Intent, StepKind};
 use super::transition::{Transition, read_transitions};
 use crate::climpt::agent::model_names::model_of;
 use crate::climpt::agent::permission_mode::permission_of;
-use crate::source::suggest::{find_nearest_name, quote_names};
+use crate::climpt::generation::Generation;
+use crate::climpt::kinds::{Intent, StepKind};
+use crate::codes;
+use crate::findings::Findings;
+use crate::suggest::{find_nearest_name, quote_names};
 use crate::values::json::{Entry, Fields, Text};
-use crate::{codes, source::findings::Findings};
 
 /// A step as written. Settings that failed to parse are absent, and findings report them.
 #[derive(Debug)]

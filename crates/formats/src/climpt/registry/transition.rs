@@ -2,8 +2,8 @@
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use super::generation::Generation;
-use super::kinds::Intent;
+use crate::climpt::generation::Generation;
+use crate::climpt::kinds::Intent;
 use crate::codes;
 use crate::values::json::{Fields, Json, Kind, Text};
 

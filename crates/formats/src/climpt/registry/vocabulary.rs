@@ -2,9 +2,9 @@
 
 use cuegate_flow::diagnostics::Diagnostic;
 
-use super::generation::Generation;
-use super::kinds::{Intent, StepKind};
-use crate::source::suggest::{add_suggestion, format_suggestion};
+use crate::climpt::generation::Generation;
+use crate::climpt::kinds::{Intent, StepKind};
+use crate::suggest::{add_suggestion, format_suggestion};
 
 impl Generation {
     /// The intents of this generation, by word.

@@ -6,7 +6,7 @@ use cuegate_flow::model::{FieldPath, KeyLookup, Schema};
 use serde_json::{Map, Value, json};
 
 use super::answer::{find_at_pointer, find_at_pointer_mut};
-use crate::climpt::registry::kinds::Intent;
+use crate::climpt::kinds::Intent;
 
 /// Keywords by which a schema says of a whole value what its `properties` do not.
 const AROUND: [&str; 11] = [

@@ -14,17 +14,17 @@ use super::allow_abort::{bars_abort, excuse_abort, list_abort};
 use super::satisfiable::{WrittenSchema, check_presence, intent_places, list_values, pointer_of};
 use super::step_id::check_step_id;
 use super::unsatisfiable_intents::check_bars;
-use crate::climpt::older::answer_words::{bind_step_id, check_words, say_intents};
-use crate::climpt::registry::generation::Generation;
-use crate::climpt::registry::kinds::Intent;
+use crate::climpt::generation::Generation;
+use crate::climpt::kinds::Intent;
 use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
+use crate::climpt::schemas::answer_words::{bind_step_id, check_words, say_intents};
 use crate::codes;
 use crate::schemas::close_object_schemas;
 use crate::schemas::{SchemaFault, UnresolvedSchema, resolve_in_draft};
 use crate::source::files::join_path;
 use crate::source::loader::SourceLoader;
 use crate::source::shared::SharedCell;
-use crate::source::suggest::{find_nearest_name, or_hint, quote_names};
+use crate::suggest::{find_nearest_name, or_hint, quote_names};
 use crate::values::json::{Entry, Text};
 
 /// Schemas by file, name and the places of intents; each with the file that it was found in.

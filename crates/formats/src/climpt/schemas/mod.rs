@@ -2,6 +2,7 @@
 
 pub(crate) mod allow_abort;
 pub(crate) mod answer;
+pub(in crate::climpt) mod answer_words;
 pub(crate) mod position;
 pub(crate) mod satisfiable;
 pub(crate) mod step_id;

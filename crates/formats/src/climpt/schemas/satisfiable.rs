@@ -1,5 +1,6 @@
 //! Whether any answer fits its schema, and where in its file a part of a schema stands.
 
+use crate::climpt::registry::jump::has_value;
 use cuegate_flow::{
     diagnostics::{Diagnostic, Span},
     model::{FieldPath, KeyLookup, Schema},
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use super::answer::{find_at_pointer, find_at_pointer_mut, top_level};
 use super::position::{locate_schema_part, tokens_of_pointer};
-use crate::climpt::registry::generation::Generation;
+use crate::climpt::generation::Generation;
 use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
 use crate::codes;
 use crate::source::loader::SourceLoader;
@@ -150,14 +151,4 @@ pub(crate) fn check_presence(
     desk.found.push(Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(
         "list it in `required` of the schema: an answer without it is asked again, and then the run has failed",
     ));
-}
-
-/// Whether every answer that fits has a value at a path; `null` is none.
-pub(crate) fn has_value(schema: &Schema, path: &FieldPath) -> bool {
-    // Most paths cannot be `null` by their type alone, which is told sooner than what all their values are.
-    let can_be_null = || match schema.values_at(path) {
-        Some(values) => values.contains(&Value::Null),
-        None => schema.subschema(path).is_some_and(|part| part.look("type").is_some()),
-    };
-    schema.requires(path) && !(schema.can_be(path, &["null"]) && can_be_null())
 }

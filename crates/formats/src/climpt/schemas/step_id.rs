@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use super::answer::enum_values_of_schema;
 use super::satisfiable::WrittenSchema;
-use crate::climpt::registry::generation::Generation;
+use crate::climpt::generation::Generation;
 use crate::climpt::registry::step_definition::StepDefinition;
 use crate::codes;
-use crate::source::suggest::quote_names;
+use crate::suggest::quote_names;
 
 /// Where a schema says which step it is for.
 const STEP_ID: &str = "/properties/stepId";

@@ -6,11 +6,11 @@ use cuegate_flow::{
 };
 
 use super::answer::enum_values_of_schema;
-use crate::climpt::registry::kinds::Intent;
+use crate::climpt::kinds::Intent;
 use crate::climpt::registry::step_definition::{GateDefinition, StepDefinition};
 use crate::codes;
 use crate::source::loader::SourceLoader;
-use crate::source::suggest::quote_names;
+use crate::suggest::quote_names;
 
 /// Reports intents that the gate allows and the field lists, and that the rest of the schema bars; whether there are any.
 pub(crate) fn check_bars(

@@ -6,12 +6,12 @@ use cuegate_flow::{
     model::Extractor,
 };
 
-use super::definition::ValidatorDefinition;
 use crate::climpt::prompts::body::Prose;
 use crate::climpt::prompts::files::PromptFile;
+use crate::climpt::registry::validation_definition::ValidatorDefinition;
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest::{or_hint, quote_names};
+use crate::findings::Findings;
+use crate::suggest::{or_hint, quote_names};
 use crate::templates::{FailureNode, parse_failure_prompt, split_front_matter};
 
 /// How tags begin that others of this family of notations know, and this one does not.
@@ -155,8 +155,8 @@ mod tests {
 
     use super::check_failure_text;
     use crate::climpt::prompts::files::PromptFile;
-    use crate::climpt::validation::definition::ValidatorDefinition;
-    use crate::source::findings::Findings;
+    use crate::climpt::registry::validation_definition::ValidatorDefinition;
+    use crate::findings::Findings;
     use crate::templates::READ;
     use crate::values::json::Text;
 

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use super::definition::ValidatorDefinition;
 use crate::climpt::registry::definition::RegistryDefinition;
+use crate::climpt::registry::validation_definition::ValidatorDefinition;
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest::quote_names;
+use crate::findings::Findings;
+use crate::suggest::quote_names;
 use crate::values::json::Text;
 
 /// A validator where a validation names it.

@@ -3,12 +3,12 @@
 use cuegate_flow::diagnostics::Diagnostic;
 
 use super::lowering::Validations;
+use crate::climpt::kinds::StepKind;
 use crate::climpt::registry::index::StepIndex;
-use crate::climpt::registry::kinds::StepKind;
 use crate::climpt::registry::step_definition::{GateDefinition, StepDefinition};
-use crate::climpt::validation::definition::{ValidationStep, ValidatorDefinition};
+use crate::climpt::registry::validation_definition::{ValidationStep, ValidatorDefinition};
 use crate::codes;
-use crate::source::suggest::{find_nearest_name, or_hint};
+use crate::suggest::{find_nearest_name, or_hint};
 
 impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     /// Reports a failure pattern that there is not.

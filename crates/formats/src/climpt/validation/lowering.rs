@@ -1,5 +1,6 @@
 //! Puts validators between a closure step's `closing` or `complete` and the end of the run.
 
+use crate::climpt::registry::validation_definition::validators_of;
 use std::collections::{HashMap, HashSet};
 
 use cuegate_flow::{
@@ -12,11 +13,11 @@ use cuegate_flow::{
 };
 
 use super::command_values::with_values;
-use super::definition::{FailurePattern, OnFailure, ValidationStep, ValidatorDefinition};
 use super::failure_texts;
 use super::failure_values::{FailureInstruction, ValidatorUse, report_unused};
 use crate::climpt::agent::parameters::same_name;
 use crate::climpt::agent::permission_mode::is_too_weak;
+use crate::climpt::generation::Generation;
 use crate::climpt::prompts::compile::{Prompt, PromptCompiler};
 use crate::climpt::prompts::files::{PromptKey, Search};
 use crate::climpt::prompts::front_matter::PromptUser;
@@ -24,21 +25,18 @@ use crate::climpt::prompts::step_prompt::is_blank;
 use crate::climpt::prompts::variables::{Inputs, PromptScope};
 use crate::climpt::registry::definition::RegistryDefinition;
 use crate::climpt::registry::gate_lowering::outcome_of_intent;
-use crate::climpt::registry::generation::Generation;
 use crate::climpt::registry::index::StepIndex;
 use crate::climpt::registry::inputs::DeclaredInput;
 use crate::climpt::registry::step_definition::StepDefinition;
+use crate::climpt::registry::validation_definition::{
+    FailurePattern, OnFailure, ValidationStep, ValidatorDefinition,
+};
 use crate::codes;
-use crate::source::suggest::{find_nearest_name, or_hint, quote_names};
+use crate::suggest::{find_nearest_name, or_hint, quote_names};
 
 /// After how long a validator is killed: 10 minutes. The documents name no limit, and a command without one can
 /// hold a run for ever; the slowest test suites that agents are given finish within it.
 const TIMEOUT_MS: u64 = 10 * 60 * 1000;
-
-/// What the step is called that runs the validators of a closure step.
-pub(crate) fn validators_of(closure: &str) -> String {
-    format!("{closure}@validators")
-}
 
 /// What lowering validators needs.
 pub(crate) struct Validations<'v, 'c, 'f, 'j> {

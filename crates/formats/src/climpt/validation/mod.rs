@@ -1,7 +1,6 @@
 //! Validators, failure patterns and the prompts that ask an agent to fix a failure.
 
 mod command_values;
-pub(crate) mod definition;
 pub(crate) mod failure_texts;
 pub(crate) mod failure_values;
 pub(crate) mod guarded_steps;

@@ -7,7 +7,7 @@ use cuegate_flow::diagnostics::Diagnostic;
 use super::tree::{build_text, items_of_list, overlay_object, set_entry, set_key, take_key};
 use super::{DEPTH_MAX, Expander, INSTALL, Layers, get_mut};
 use crate::codes;
-use crate::source::suggest;
+use crate::suggest;
 use crate::values::json::{Entry, Json, Kind};
 
 impl Expander<'_, '_> {

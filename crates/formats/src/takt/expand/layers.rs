@@ -90,7 +90,7 @@ fn read_configured_language(desk: &SourceLoader<'_>) -> Option<String> {
     [".takt/config.yaml", "~/.takt/config.yaml"].into_iter().find_map(|path| {
         let LoadedFile::Text { file, text } = desk.page(path) else { return None };
         // TAKT's own configuration is not checked here.
-        let quiet = crate::source::findings::Findings::default();
+        let quiet = crate::findings::Findings::default();
         let config = yaml::parse(&text, file, &quiet)?;
         match &config.get("language")?.kind {
             Kind::Text(language) if language.chars().all(|c| c.is_ascii_alphabetic() || c == '-') => {

@@ -30,7 +30,7 @@ use super::movement::{ABORT, COMPLETE};
 use crate::codes;
 use crate::source::files::join_path;
 use crate::source::loader::{LoadedFile, SourceLoader};
-use crate::source::suggest;
+use crate::suggest;
 use crate::values::json::{Entry, Json, Kind};
 use crate::values::yaml;
 

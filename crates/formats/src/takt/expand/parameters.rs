@@ -6,7 +6,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::{Call, Expander, tree};
 use crate::codes;
-use crate::source::suggest;
+use crate::suggest;
 use crate::values::json::{Json, Kind};
 
 impl Expander<'_, '_> {

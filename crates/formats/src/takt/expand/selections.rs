@@ -7,7 +7,7 @@ use super::step_keys::StepSurroundings;
 use super::tree::{build_list, build_text, items_of_list, set_key, take_key};
 use super::{Expander, SCOPE, build_number, get_mut};
 use crate::codes;
-use crate::source::suggest::add_suggestion;
+use crate::suggest::add_suggestion;
 use crate::values::json::{Entry, Json, Kind};
 
 /// The key of a step with the selections that are made before it begins.

@@ -10,8 +10,8 @@ use cuegate_flow::{
 use super::condition::{Condition, as_argument};
 use super::rules::{FAILED, Rule, name_of};
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest::{find_nearest_name, quote_names};
+use crate::findings::Findings;
+use crate::suggest::{find_nearest_name, quote_names};
 use crate::takt::judge::outcome_of_rule;
 use crate::takt::lower::NO_RULES;
 use crate::takt::movement::Movement;

@@ -11,8 +11,8 @@ use cuegate_flow::{
 
 use super::sections::FacetText;
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest::find_nearest_name;
+use crate::findings::Findings;
+use crate::suggest::find_nearest_name;
 use crate::takt::answer_schema::STRUCTURED;
 use crate::templates::QuotedRanges;
 

@@ -13,7 +13,7 @@ pub(crate) use super::facet_text::{Context, FacetText};
 use crate::codes;
 use crate::source::files::join_path;
 use crate::source::loader::{LoadedFile, SourceLoader};
-use crate::source::suggest::add_suggestion;
+use crate::suggest::add_suggestion;
 use crate::takt::expand::{FILE, INSTALL, SCOPE, WorkflowScope, workflow_keys};
 use crate::values::json::{Fields, Json, Kind, Text};
 

@@ -10,10 +10,9 @@ use cuegate_flow::{
 };
 
 use super::{Entry, Json, Kind};
-use crate::{
-    codes,
-    source::{findings::Findings, suggest},
-};
+use crate::codes;
+use crate::findings::Findings;
+use crate::suggest;
 
 /// A text with its span.
 #[derive(Debug, Clone, Copy)]

@@ -14,7 +14,8 @@ use jsonc_parser::{
 
 use super::outside::BytesOutsideStrings;
 use super::{Entry, Json, Kind};
-use crate::{codes, source::findings::Findings};
+use crate::codes;
+use crate::findings::Findings;
 
 /// The nesting limit of a definition, because all walks recurse.
 pub(crate) const NESTING_MAX: usize = 64;
@@ -247,7 +248,7 @@ fn lower_first(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::parse;
-    use crate::source::findings::Findings;
+    use crate::findings::Findings;
     use cuegate_flow::diagnostics::FileId;
     use serde_json::json;
 

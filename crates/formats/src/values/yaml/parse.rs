@@ -7,8 +7,9 @@ use cuegate_flow::diagnostics::{Diagnostic, FileId, Span};
 use serde_saphyr::granit_parser::{self, ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
 
 use super::scalar;
+use crate::codes;
+use crate::findings::Findings;
 use crate::values::json::{Entry, Json, Kind, NESTING_MAX};
-use crate::{codes, source::findings::Findings};
 
 /// The limit of values in a document after alias expansion. The largest real definition has about a thousand.
 const VALUES_MAX: usize = 100_000;

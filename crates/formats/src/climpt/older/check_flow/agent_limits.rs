@@ -4,9 +4,9 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use super::lower::EXECUTIONS_MAX;
 use crate::climpt::agent::legacy::ModernAgent;
-use crate::climpt::registry::generation::Generation;
+use crate::climpt::generation::Generation;
 use crate::codes;
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::values::json::{Json, Kind};
 
 /// The verdict type that ends a run where its flow ends: a check flow supports no other.

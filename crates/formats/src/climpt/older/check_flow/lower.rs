@@ -14,6 +14,7 @@ use super::prompt_files::CheckFlowPrompts;
 use super::response_format::{MESSAGE, RESULT, list_result_words, outcome_of_failure, outcome_of_pass};
 use super::steps::{CheckFlow, CheckedStep};
 use super::transitions::CheckTransition;
+use crate::climpt::generation::Generation;
 use crate::climpt::lower::{
     Definition, LoweredDraft, SESSION, SYSTEM_MODEL, add_issue_texts, build_conduct, collect_params,
     needs_task, system_prompt,
@@ -22,7 +23,6 @@ use crate::climpt::prompts::compile::PromptCompiler;
 use crate::climpt::prompts::files::PromptFiles;
 use crate::climpt::prompts::variables::Variables;
 use crate::climpt::registry::definition::RegistryDefinition;
-use crate::climpt::registry::generation::Generation;
 
 /// The maximum number of executions in a run (“Limitations” of the document).
 pub(crate) const EXECUTIONS_MAX: u32 = 100;

@@ -19,10 +19,10 @@ use crate::climpt::prompts::front_matter::PromptUser;
 use crate::climpt::prompts::step_prompt::{find_unread_variables, unread_hint};
 use crate::climpt::prompts::variables::{Inputs, PromptScope};
 use crate::codes;
+use crate::findings::Findings;
 use crate::source::files::join_path;
-use crate::source::findings::Findings;
 use crate::source::loader::{LoadedFile, SourceLoader};
-use crate::source::suggest::quote_names;
+use crate::suggest::quote_names;
 use crate::values::json::Text;
 
 /// The prompt bases, and how many of them, counted from the first, belong to `basePath`.

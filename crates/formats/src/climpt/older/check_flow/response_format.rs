@@ -4,7 +4,7 @@ use cuegate_flow::{Str, diagnostics::Diagnostic, model::Outcome};
 use serde_json::{Map, Value, json};
 
 use crate::codes;
-use crate::source::suggest::{find_nearest_name, quote_names};
+use crate::suggest::{find_nearest_name, quote_names};
 use crate::values::json::{Fields, Text};
 
 /// The default answer field of the result.

@@ -6,7 +6,7 @@ use super::response_format::{ResponseFormat, read_response_format};
 use super::transitions::{CheckTransition, check_ways, read_way};
 use crate::climpt::agent::definition::check_version;
 use crate::codes;
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
 /// A registry as written. Entries that failed to parse are absent, and findings report them.

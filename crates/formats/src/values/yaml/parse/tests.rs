@@ -1,5 +1,5 @@
 use super::parse;
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::values::json::Json;
 use cuegate_flow::diagnostics::FileId;
 use serde_json::json;

@@ -7,8 +7,8 @@ use cuegate_flow::{
 
 use crate::climpt::registry::step_definition::read_schema_reference;
 use crate::codes;
-use crate::source::findings::Findings;
-use crate::source::suggest::{format_suggestion, or_hint};
+use crate::findings::Findings;
+use crate::suggest::{format_suggestion, or_hint};
 use crate::values::json::{Entry, Fields, Text};
 
 /// What a condition of success can be.
@@ -322,6 +322,11 @@ pub fn extractor_of_name(name: &str) -> Extractor {
         .iter()
         .find(|(known, _)| *known == name)
         .map_or(Extractor::Unknown, |(_, extractor)| *extractor)
+}
+
+/// What the step is called that runs the validators of a closure step.
+pub(crate) fn validators_of(closure: &str) -> String {
+    format!("{closure}@validators")
 }
 
 #[cfg(test)]

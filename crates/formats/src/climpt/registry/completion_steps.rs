@@ -2,15 +2,17 @@
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use crate::climpt::registry::generation::Generation;
-use crate::climpt::registry::kinds::{Intent, StepKind};
+use crate::climpt::generation::Generation;
+use crate::climpt::kinds::{Intent, StepKind};
 use crate::climpt::registry::step_definition::{
     GateDefinition, INTENT_FIELD, StepDefinition, read_gate, read_schema_reference,
 };
 use crate::climpt::registry::transition::{Transition, TransitionTarget, read_transitions};
-use crate::climpt::validation::definition::{ValidationStep, check_id, read_conditions, read_on_failure};
+use crate::climpt::registry::validation_definition::{
+    ValidationStep, check_id, read_conditions, read_on_failure,
+};
 use crate::codes;
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::values::json::{Entry, Fields, Text};
 
 /// An entry of `completionSteps`.

@@ -7,7 +7,7 @@ use cuegate_flow::diagnostics::{Diagnostic, Span};
 
 use crate::climpt::agent::legacy::OLDER_TYPES;
 use crate::codes;
-use crate::source::findings::Findings;
+use crate::findings::Findings;
 use crate::source::loader::SourceLoader;
 use crate::values::json::{Entry, Json, Kind};
 

@@ -6,13 +6,13 @@ use cuegate_flow::{
 };
 use serde_json::{Value, json};
 
-use crate::climpt::registry::generation::Generation;
-use crate::climpt::registry::kinds::Intent;
+use crate::climpt::generation::Generation;
+use crate::climpt::kinds::Intent;
 use crate::climpt::registry::step_definition::{GateDefinition, SchemaReference, StepDefinition};
 use crate::climpt::schemas::answer::enum_values_of_schema;
 use crate::codes;
 use crate::source::loader::SourceLoader;
-use crate::source::suggest::quote_names;
+use crate::suggest::quote_names;
 
 /// The intent of a schema's word: schemas list the words of agents, which may be aliases.
 pub(crate) fn intent_of_word(word: &str) -> Option<Intent> {

@@ -6,12 +6,12 @@ use cuegate_flow::{
     model::{Act, Draft, Handler, LimitKey, LimitTarget, Param, Poll, Program, Resource, Verdict},
 };
 
-use super::completion_type::CompletionRule;
-use super::entries::entry_step;
-use super::parameters::same_name;
+use super::agent::completion_type::CompletionRule;
+use super::agent::entries::entry_step;
+use super::agent::parameters::same_name;
+use crate::climpt::kinds::StepKind;
 use crate::climpt::lower::Definition;
 use crate::climpt::prompts::compile::PromptCompiler;
-use crate::climpt::registry::kinds::StepKind;
 use crate::climpt::validation::program::read_program;
 use crate::codes;
 use crate::source::files::join_path;

@@ -3,7 +3,7 @@
 
 use cuegate_flow::Str;
 
-use crate::climpt::validation::definition::ValidatorDefinition;
+use crate::climpt::registry::validation_definition::ValidatorDefinition;
 use crate::values::json::{Json, Kind};
 
 /// Texts by the variable that reads them.
