@@ -33,6 +33,7 @@ mod agent;
 pub(crate) mod batch;
 mod before_start;
 mod binary;
+mod built_in;
 pub mod cli;
 pub mod config;
 pub mod definition;

@@ -240,8 +240,11 @@ impl ProjectPlace {
             return found.map_err(|(message, hint)| Failure::usage(message, hint));
         };
         let home = StateDir::create(self.home.root())?;
-        let path =
-            crate::init::write_built_in(starter, (home.root(), &self.here), &home.dir().join("starters"))?;
+        let path = crate::built_in::write_built_in(
+            starter,
+            (home.root(), &self.here),
+            &home.dir().join("starters"),
+        )?;
         let location = find_definition(&path.to_string_lossy(), &self.here, self.home.root());
         let location = location.map_err(|(message, hint)| Failure::usage(message, hint))?;
         Ok(Location { built_in: Some(starter.name), ..location })

@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use crate::before_start::review::hidden_definition;
 
+use crate::built_in::look_at_built_in;
 use crate::cli::commands::{ProjectPlace, open_disk_files};
 use crate::cli::print;
 use crate::definition::{NamedDefinition, Origin, find_definition, named_definitions, names_in_home};
-use crate::init::{STARTERS, look_at_built_in};
+use crate::init::STARTERS;
 use crate::run::typical_cost::{KnownCosts, describe_calls, usual_calls};
 use crate::{Failure, definition, exit};
 use clap::Args;

@@ -7,7 +7,8 @@ use std::{
 
 use cuegate_engine::RecordedLoadOptions;
 
-use super::{Starter, StarterFormat, StarterValues, detect_commands, starter::DefinitionFile};
+use crate::init::DefinitionFile;
+use crate::init::{Starter, StarterFormat, StarterValues, detect_commands};
 use crate::{
     Failure,
     definition::{self, CompiledDefinition},
