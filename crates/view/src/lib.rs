@@ -36,8 +36,8 @@ mod stamped;
 mod status;
 mod summary;
 mod text;
-mod timeline;
 
+mod log_text;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -62,6 +62,7 @@ pub use format::{
 pub use graph::{Graph, SVG_STYLE, graph_json, render_dot, render_mermaid, render_svg, svg_without_style};
 pub use jiff::tz::TimeZone;
 pub use log::{LogOptions, event_json};
+pub use log_text::{Timeline, render_timeline};
 pub use planned_effects::{PlannedEffect, planned_effects};
 pub use report::{pull_request_text, render_report};
 pub use review_marks::obeyed_by;
@@ -81,4 +82,3 @@ pub use text::{
     clean_lines, clean_to_one_line, count_columns, is_unsafe, pad_right, safe_json, shorten_end,
     shorten_middle,
 };
-pub use timeline::{Timeline, render_timeline};

@@ -4,15 +4,13 @@ use cuegate_engine::{Budget, CommandId, Event, FaultClass, Share, Usage};
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::{
-    report::render_report,
-    run_end::render_run_end,
-    stamped::StampedRecord,
-    status::render_status,
-    summary::{Liveness, RunView, run_view},
-    testing::{START_MS, Scene, registry, started},
-    timeline::{Timeline, render_timeline},
-};
+use crate::log_text::{Timeline, render_timeline};
+use crate::report::render_report;
+use crate::run_end::render_run_end;
+use crate::stamped::StampedRecord;
+use crate::status::render_status;
+use crate::summary::{Liveness, RunView, run_view};
+use crate::testing::{START_MS, Scene, registry, started};
 
 const STEP: &str = "initial.fix";
 

@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Str,
-    analysis::variants,
+    analysis::flow_queries,
     model::{Act, Step, StepId, Verdict},
 };
 use serde_json::Value;
@@ -143,7 +143,7 @@ fn find_completion_reason(decider: &mut Decider<'_>, due: &[Str]) -> Option<Stri
 /// reported.
 fn complete_run(decider: &mut Decider<'_>, why: String) {
     let flow = decider.flow;
-    let reachable = variants::mark_reachable_steps(flow);
+    let reachable = flow_queries::mark_reachable_steps(flow);
     let guarded = flow.steps.iter().zip(reachable).find(|(step, reachable)| {
         *reachable && matches!(step.act, Act::Exec { .. }) && !decider.run.validated.contains(&step.name)
     });

@@ -9,6 +9,7 @@ pub(crate) mod dominators;
 pub(crate) mod earliest_completion;
 pub(crate) mod extractor_yields;
 pub(crate) mod fallback_edges;
+pub mod flow_queries;
 pub(crate) mod graph;
 pub(crate) mod handoff_origins;
 pub(crate) mod handoff_values;
@@ -18,7 +19,6 @@ pub(crate) mod paths;
 pub(crate) mod reachability;
 pub(crate) mod schema;
 pub mod state_graph;
-pub mod variants;
 
 pub use extractor_yields::ExtractorShape;
 pub use schema::ImpossiblePart;

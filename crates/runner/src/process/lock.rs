@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::{ProcessError, io_at};
-use super::processes;
+use super::kill;
 use super::spool::{Spool, read_json};
 use super::wire::{Group, ProcessIdentity, Spec};
 
@@ -84,7 +84,7 @@ pub(super) async fn kill_remaining_processes(spool: &Spool) {
     }
     let Some(spec) = read_json::<Spec>(&spool.spec()) else { return };
     let until = Instant::now() + KILL_TIMEOUT;
-    while processes::kill_marked(&spec.start) > 0 && Instant::now() < until {
+    while kill::kill_marked(&spec.start) > 0 && Instant::now() < until {
         tokio::time::sleep(POLL_EVERY).await;
     }
 }
@@ -93,7 +93,7 @@ pub(super) async fn kill_remaining_processes(spool: &Spool) {
 fn kill_recorded(spool: &Spool) {
     let Some(group) = read_json::<Group>(&spool.group()) else { return };
     let same = |recorded: &ProcessIdentity| {
-        recorded.started.is_some() && processes::start_time_of_process(recorded.pid) == recorded.started
+        recorded.started.is_some() && kill::start_time_of_process(recorded.pid) == recorded.started
     };
     if same(&group.leader)
         && let Some(leader) = Pid::from_raw(group.leader.pid)
@@ -102,7 +102,7 @@ fn kill_recorded(spool: &Spool) {
         let _ = kill_process_group(leader, Signal::KILL);
     }
     if same(&group.shim) {
-        processes::kill_pid(group.shim.pid);
+        kill::kill_pid(group.shim.pid);
     }
 }
 
@@ -162,7 +162,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let spool = Spool::open(dir.path()).unwrap();
         let mut hung = hang(&spool);
-        record(&spool, &hung, processes::start_time_of_process);
+        record(&spool, &hung, kill::start_time_of_process);
         acquire_folder_lock(&spool, Duration::from_millis(20)).await.unwrap();
         assert!(!hung[1].wait().unwrap().success());
         end(hung);

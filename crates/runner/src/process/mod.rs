@@ -17,10 +17,10 @@
 //! | `exit.json` | how the command ended; written last, so its presence means that the other files are complete |
 mod child;
 mod error;
+mod kill;
 mod launch;
 mod lock;
 mod output_spool;
-mod processes;
 mod shim;
 mod shim_exec;
 mod spool;
@@ -29,10 +29,10 @@ mod wire;
 
 pub use child::{Child, LINE_BYTES_MAX};
 pub use error::ProcessError;
+pub use kill::kill_descendants;
+pub(crate) use kill::start_time_of_process;
 pub use launch::{Launch, Shim, start_command};
 pub use lock::is_running;
-pub use processes::kill_descendants;
-pub(crate) use processes::start_time_of_process;
 pub use shim::shim_main;
 pub use spool::{
     Exit, FinishedCommand, FormerStart, adopt_finished_command, cut_off_at, end_former_start,

@@ -15,12 +15,13 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
+use super::kill;
+use super::kill::MARK;
 use super::lock;
 use super::output_spool::OutputSpool;
 use super::shim_exec;
 use super::supervise::{ChildWatch, Event, ReaderState, end_all, watch_end, watch_lifeline};
 use super::wire::{EndRecord, ExitRecord, Group, ProcessIdentity, Spec, VERSION};
-use super::{processes, processes::MARK};
 use super::{
     spool,
     spool::{Spool, read_json},
@@ -157,7 +158,7 @@ fn own_exe() -> io::Result<PathBuf> {
 }
 
 fn record_group(spool: &Spool, leader: Pid) -> Result<(), String> {
-    let process = |pid: i32| ProcessIdentity { pid, started: processes::start_time_of_process(pid) };
+    let process = |pid: i32| ProcessIdentity { pid, started: kill::start_time_of_process(pid) };
     let group = Group {
         version: VERSION,
         shim: process(std::process::id().cast_signed()),

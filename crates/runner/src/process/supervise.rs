@@ -9,7 +9,7 @@ use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, wait, waitid, waitpid,
 };
 
-use super::processes;
+use super::kill;
 use super::spool::{Spool, as_ms, read_json};
 use super::wire::{EndRecord, ExitRecord};
 
@@ -189,8 +189,7 @@ impl<'a> ChildWatch<'a> {
         while unseen < CHECKS && self.grace_end.is_some_and(|end| Instant::now() < end) {
             thread::sleep(Duration::from_millis(3));
             self.reap_orphans();
-            unseen =
-                if processes::list_children().iter().any(|&child| child != own) { 0 } else { unseen + 1 };
+            unseen = if kill::list_children().iter().any(|&child| child != own) { 0 } else { unseen + 1 };
         }
     }
 
@@ -200,7 +199,7 @@ impl<'a> ChildWatch<'a> {
     }
 
     fn reap_orphans(&self) {
-        for child in processes::list_children() {
+        for child in kill::list_children() {
             if let Some(child) = Pid::from_raw(child).filter(|&child| child != self.pid) {
                 let _ = waitpid(Some(child), WaitOptions::NOHANG);
             }
@@ -235,11 +234,11 @@ fn end_orphans() -> u32 {
             Err(_) => return 0,
             Ok(None) => {}
         }
-        let children = processes::list_children();
+        let children = kill::list_children();
         if Instant::now() >= until {
             return children.len().try_into().unwrap_or(u32::MAX);
         }
-        children.into_iter().for_each(processes::kill_pid);
+        children.into_iter().for_each(kill::kill_pid);
         thread::sleep(Duration::from_millis(1));
     }
 }

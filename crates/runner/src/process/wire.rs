@@ -14,7 +14,7 @@ pub(super) const VERSION: u32 = 1;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Spec {
     pub version: u32,
-    /// Identifies this start; the child's environment carries it, see [`super::processes::MARK`].
+    /// Identifies this start; the child's environment carries it, see [`super::kill::MARK`].
     pub start: String,
     /// The arguments that make our binary a shim, for its second stage.
     pub shim_args: Vec<Word>,

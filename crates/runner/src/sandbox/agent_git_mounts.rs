@@ -2,10 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{
-    layout::{Layout, Mount},
-    spec::{Sandbox, SandboxLevel, SandboxSpec, TreeAccess},
-};
+use super::mounts::{Layout, Mount};
+use super::spec::{Sandbox, SandboxLevel, SandboxSpec, TreeAccess};
 use crate::{
     error,
     error::Error,

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::{Layout, Mount};
+use super::mounts::{Layout, Mount};
 
 /// The first version of Landlock in the kernel (Linux 6.12) that also restricts ports, signals and abstract sockets.
 #[cfg(target_os = "linux")]

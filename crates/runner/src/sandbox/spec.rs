@@ -13,19 +13,15 @@ use cuegate_flow::model::sandbox::{Host, Network};
 use cuegate_provider::SandboxNeeds;
 use tokio::sync::mpsc;
 
-use super::{
-    bwrap::{self, Bwrap, SandboxError},
-    confine::SandboxLimits,
-    egress::{Egress, RefusalReporter, SOCKET},
-    environment,
-    kept_out::KeptOutMark,
-    landlock_level::{self, LandlockAccess},
-    layout::{Layout, Mount},
-    mounts,
-    proxy::AllowList,
-    sandbox_init::{ACCESS_FLAG, EGRESS_FLAG, FORWARD_FLAG, LIMITS_FLAG, PROGRAM_FLAG},
-    sockets, visible,
-};
+use super::bwrap::{self, Bwrap, SandboxError};
+use super::confine::SandboxLimits;
+use super::egress::{Egress, RefusalReporter, SOCKET};
+use super::kept_out::KeptOutMark;
+use super::landlock_level::{self, LandlockAccess};
+use super::mounts::{Layout, Mount};
+use super::proxy::AllowList;
+use super::sandbox_init::{ACCESS_FLAG, EGRESS_FLAG, FORWARD_FLAG, LIMITS_FLAG, PROGRAM_FLAG};
+use super::{environment, hidden_paths, sockets, visible};
 use crate::{
     drive::ExecutorMessage,
     error,
@@ -185,12 +181,13 @@ impl Sandbox {
             Err(no_bwrap) if partial && landlock_level::is_available() => SandboxLevel::Partial(no_bwrap),
             Err(no_bwrap) => return Err(no_bwrap),
         };
-        let home = mounts::resolve_home();
+        let home = hidden_paths::resolve_home();
         let shown = visible::find_visible_paths(home.as_deref()).into_iter().collect();
-        let mut hidden: Vec<PathBuf> = home.iter().flat_map(|home| mounts::list_secret_paths(home)).collect();
+        let mut hidden: Vec<PathBuf> =
+            home.iter().flat_map(|home| hidden_paths::list_secret_paths(home)).collect();
         hidden.extend(visible::secrets_of_system());
         let unseen = visible::hidden_folders();
-        let private = mounts::list_private_folders();
+        let private = hidden_paths::list_private_folders();
         let sockets = sockets::find_system_sockets(|path| {
             hidden.iter().chain(&unseen).chain(&private).any(|hidden| path.starts_with(hidden))
         });
@@ -282,9 +279,9 @@ impl Sandbox {
 
     /// The paths of the definition and the settings that do not exist, with the names of their keys.
     pub fn missing(&self, work: &Path, root: &Path) -> Vec<(String, &'static str)> {
-        let home = mounts::resolve_home();
+        let home = hidden_paths::resolve_home();
         let is_there = |path: &str| {
-            mounts::resolve_path(path, work, root, home.as_deref()).is_some_and(|place| place.exists())
+            hidden_paths::resolve_path(path, work, root, home.as_deref()).is_some_and(|place| place.exists())
         };
         let written = self.policy.writable.iter().map(|path| (path.to_string(), "allowedPaths"));
         let caches = self.options.caches.iter().map(|path| (path.clone(), "caches"));
@@ -314,8 +311,8 @@ impl SandboxSpec<'_> {
         let heard = reporter.channel();
         let egress = Egress::open(allow_list, reporter)?;
         let repository = match self.git {
-            None => mounts::prepare_repository_paths(self.work),
-            Some(_) => mounts::RepositoryPaths::default(),
+            None => hidden_paths::prepare_repository_paths(self.work),
+            Some(_) => hidden_paths::RepositoryPaths::default(),
         };
         let git_config = egress.folder().join(GIT_CONFIG);
         fs::write(&git_config, &self.sandbox.git_config).map_err(error::io_error_at("write", &git_config))?;
@@ -412,11 +409,11 @@ impl SandboxSpec<'_> {
     fn layout(
         &self,
         program: &OsStr,
-        repository: &mounts::RepositoryPaths,
+        repository: &hidden_paths::RepositoryPaths,
         ignored: &[PathBuf],
         egress: &Egress,
     ) -> Layout {
-        let home = mounts::resolve_home();
+        let home = hidden_paths::resolve_home();
         let work = resolve_links(self.work);
         let mut layout = Layout::default();
         layout.put("/", Mount::Read);
@@ -425,18 +422,18 @@ impl SandboxSpec<'_> {
         // The first process is our own.
         layout.put("/proc/1", Mount::Empty);
         if rustix::process::geteuid().is_root() {
-            mounts::proc_paths().for_each(|path| layout.put(path.clone(), Mount::ReadFrom(path)));
+            hidden_paths::proc_paths().for_each(|path| layout.put(path.clone(), Mount::ReadFrom(path)));
         }
         KEY_LISTS
             .iter()
             .filter(|path| Path::new(path).exists())
             .for_each(|path| layout.put(path, Mount::Nothing));
         visible::hidden_folders().into_iter().for_each(|path| layout.put(path, Mount::Hidden));
-        mounts::list_private_folders().iter().for_each(|path| layout.put(path, Mount::Scratch));
+        hidden_paths::list_private_folders().iter().for_each(|path| layout.put(path, Mount::Scratch));
         home.iter().for_each(|home| layout.put(home, Mount::Scratch));
-        mounts::run_paths().for_each(|path| layout.put(path, Mount::Read));
+        hidden_paths::run_paths().for_each(|path| layout.put(path, Mount::Read));
 
-        let located = |path: &str| mounts::resolve_path(path, &work, self.root, home.as_deref());
+        let located = |path: &str| hidden_paths::resolve_path(path, &work, self.root, home.as_deref());
         let readable = self.sandbox.options.readable.iter().filter_map(|path| located(path));
         let readable: Vec<PathBuf> = readable.filter_map(|path| fs::canonicalize(path).ok()).collect();
         let program = cuegate_provider::locate_program(program)
@@ -482,7 +479,7 @@ impl SandboxSpec<'_> {
         let caches = self.sandbox.options.caches.iter().filter_map(|path| located(path));
         let wanted = self.sandbox.policy.writable.iter().filter_map(|path| located(path)).chain(caches);
         let wanted: Vec<PathBuf> = wanted.collect();
-        let wanted = mounts::resolve_safely(&wanted, &open);
+        let wanted = hidden_paths::resolve_safely(&wanted, &open);
         searched.extend(wanted.iter().cloned().chain(readable));
         wanted.into_iter().for_each(|path| layout.put(path, Mount::Write));
         state.into_iter().for_each(|path| layout.put(path, Mount::Write));
@@ -509,7 +506,7 @@ impl SandboxSpec<'_> {
         }
         if access != TreeAccess::Ignored {
             repository.sealed.iter().for_each(|path| layout.put(path, Mount::Read));
-            mounts::mounts_of_sealed_files(&work, self.sealed)
+            hidden_paths::mounts_of_sealed_files(&work, self.sealed)
                 .into_iter()
                 .for_each(|(path, mount)| layout.put(path, mount));
         }
@@ -573,6 +570,6 @@ fn top_of_repository(folder: &Path) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder).ok()?;
     let top = folder.ancestors().find(|above| worktree::is_working_tree(above))?;
     // A home folder under version control stays hidden.
-    let is_home = mounts::resolve_home().is_some_and(|home| home.starts_with(top));
+    let is_home = hidden_paths::resolve_home().is_some_and(|home| home.starts_with(top));
     (!is_home).then(|| top.to_owned())
 }

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::mounts;
+use super::hidden_paths;
 
 /// Top-level folders of the system. All others, such as `/home`, `/mnt` and `/srv`, are hidden.
 const SYSTEM: [&str; 19] = [
@@ -138,7 +138,7 @@ fn is_empty(folder: &Path) -> bool {
 
 /// The caches of this machine's user that exist: relative to the home folder, with the tool.
 pub fn list_caches() -> Vec<(String, &'static str)> {
-    let Some(home) = mounts::resolve_home() else { return Vec::new() };
+    let Some(home) = hidden_paths::resolve_home() else { return Vec::new() };
     let there = CACHES.iter().filter(|(path, _)| home.join(path).is_dir());
     there.map(|(path, tool)| (format!("~/{path}"), *tool)).collect()
 }
@@ -206,7 +206,7 @@ fn follow_links(link: &Path) -> Vec<PathBuf> {
     while let Ok(next) = fs::read_link(&at)
         && found.len() < 16
     {
-        at = mounts::normalize_path(&at.parent().unwrap_or(Path::new("/")).join(next));
+        at = hidden_paths::normalize_path(&at.parent().unwrap_or(Path::new("/")).join(next));
         if at.is_symlink() {
             found.push(at.clone());
         }

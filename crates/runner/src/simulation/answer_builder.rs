@@ -7,8 +7,8 @@ use cuegate_engine::{GateResult, Run, read_answer, resolve_target};
 use cuegate_flow::{
     Str,
     analysis::{
+        flow_queries,
         state_graph::{Choice, Pick, SelectingValue},
-        variants,
     },
     model::{
         Act, Ask, FieldPath, Flow, Gate, Outcome, OutcomeReader, Schema, Selector, Step, StepId, Target,
@@ -386,7 +386,8 @@ impl AnswerContext<'_> {
                         _ => None,
                     });
                 let says = |judge: StepId| {
-                    variants::list_step_outcomes(self.flow, self.flow.step(judge)).contains(&choice.outcome)
+                    flow_queries::list_step_outcomes(self.flow, self.flow.step(judge))
+                        .contains(&choice.outcome)
                 };
                 says(judge) || later.into_iter().any(says)
             }

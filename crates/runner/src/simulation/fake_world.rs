@@ -12,8 +12,8 @@ use cuegate_engine::{
 use cuegate_flow::{
     Str,
     analysis::{
+        flow_queries,
         state_graph::{Choice, Mark, MemberOutcome, StateGraph},
-        variants,
     },
     model::{Act, Flow, Gate, Outcome, OutcomeReader, Source, StepId, Success, Verdict},
 };
@@ -191,7 +191,7 @@ impl FakeWorld {
             let keys = flow.step(asked).handoff.iter().map(|handoff| &*handoff.key);
             skipped.extend(keys.filter(|_| self.dice.one_in(2)));
         }
-        let outcomes = variants::list_step_outcomes(&flow, flow.step(asked));
+        let outcomes = flow_queries::list_step_outcomes(&flow, flow.step(asked));
         let outcome = self.dice.pick(&outcomes).cloned().unwrap_or(Outcome::None);
         let scene =
             AnswerContext { flow: &flow, run: &self.run, asked, beside: "", variant: self.dice.below(6) };
@@ -201,7 +201,7 @@ impl FakeWorld {
     /// The answer of the current step or of a member.
     fn work(&mut self, step: StepId, member: Option<u16>, asking: &PendingAsk) -> Option<AnswerContent> {
         let flow = self.flow.clone();
-        let judges = variants::list_gate_judges(&flow.step(step).gate);
+        let judges = flow_queries::list_gate_judges(&flow.step(step).gate);
         let plain = [AnswerStyle::Plain, AnswerStyle::Structured, AnswerStyle::Judged];
         let structured = [AnswerStyle::Structured, AnswerStyle::Plain, AnswerStyle::Judged];
         while let Some(choice) = self.wish(member) {

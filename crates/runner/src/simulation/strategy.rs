@@ -8,8 +8,8 @@ use std::{
 use cuegate_engine::{AskRequest, EndState, Event, PendingEntry, Run};
 use cuegate_flow::{
     analysis::{
+        flow_queries,
         state_graph::{Choice, GoalDistances, Mark, Move, RunState, StateGraph},
-        variants,
     },
     model::{Flow, Outcome, StepId, Verdict},
 };
@@ -67,7 +67,7 @@ pub(super) struct Steering {
 impl Steering {
     pub(super) fn new(reach: Arc<StateGraph>, falls: bool) -> Steering {
         let flow = reach.flow();
-        let outcomes = flow.steps.iter().map(|step| variants::list_step_outcomes(flow, step)).collect();
+        let outcomes = flow.steps.iter().map(|step| flow_queries::list_step_outcomes(flow, step)).collect();
         let max = reach.iterations_max();
         let near = reach.marks().iter().filter(|(_, first)| **first <= max);
         let near = near.filter(|(mark, _)| falls || !matches!(mark, Mark::Fallback(_)));

@@ -6,8 +6,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use cuegate_flow::{
     Str,
     analysis::{
+        flow_queries,
         state_graph::{Mark, StateGraph},
-        variants,
     },
     diagnostics::Span,
     model::{
@@ -101,8 +101,8 @@ pub(super) fn collect_cover_items(reach: &StateGraph) -> Vec<CoverItem> {
     let flow: &Flow = reach.flow();
     let mut list = ItemCollector {
         flow,
-        walked: variants::mark_control_steps(flow),
-        visited: variants::mark_reachable_steps(flow),
+        walked: flow_queries::mark_control_steps(flow),
+        visited: flow_queries::mark_reachable_steps(flow),
         members: flag_member_steps(flow),
         outcomes: flow.steps.iter().map(|_| OnceCell::new()).collect(),
         iterations_max: reach.iterations_max(),
@@ -205,7 +205,7 @@ impl ItemCollector<'_> {
         let whole = |to: &str| format!("{} --{on}→ {to}", step.name);
         match &edge.to {
             Target::Select { .. } | Target::Jump { .. } => {
-                for to in variants::list_edge_targets(edge) {
+                for to in flow_queries::list_edge_targets(edge) {
                     let name = whole(&self.flow.step(to).name);
                     self.add(
                         ItemKey::Mark(Mark::Edge(id, index, Some(to))),
@@ -255,9 +255,9 @@ impl ItemCollector<'_> {
     fn outcomes(&self, id: StepId) -> &StepOutcomes {
         let step = self.flow.step(id);
         self.outcomes[id.0 as usize].get_or_init(|| StepOutcomes {
-            yielded: variants::list_step_outcomes(self.flow, step).into_iter().collect(),
-            sayable: variants::possible_outcomes_of_answer(self.flow, id),
-            takeable: variants::list_takeable_edges(step).into_iter().collect(),
+            yielded: flow_queries::list_step_outcomes(self.flow, step).into_iter().collect(),
+            sayable: flow_queries::possible_outcomes_of_answer(self.flow, id),
+            takeable: flow_queries::list_takeable_edges(step).into_iter().collect(),
             leading: step.edges.iter().map(|edge| edge.on.clone()).collect(),
         })
     }
@@ -296,7 +296,7 @@ impl ItemCollector<'_> {
     }
 
     fn monitors(&mut self) {
-        let acting = variants::mark_acting_monitors(self.flow);
+        let acting = flow_queries::mark_acting_monitors(self.flow);
         for (index, monitor) in self.flow.monitors.iter().enumerate() {
             let reached =
                 monitor.cycle.iter().all(|stage| stage.iter().any(|step| self.walked[step.0 as usize]));

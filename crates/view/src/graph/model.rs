@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_flow::{
-    analysis::variants,
+    analysis::flow_queries,
     diagnostics::{Diagnostic, Severity},
     model::{
         Act, Ask, DanglingTarget, Edge, Ending, Flow, Gate, MemberCommand, OutcomeReader, Role, Step, StepId,
@@ -411,7 +411,7 @@ impl GraphBuilder<'_> {
 
     /// Links each monitor from the step that ends a round; a monitor that never fires is labelled `never`.
     fn monitors(&mut self) {
-        let acting = variants::mark_acting_monitors(self.flow);
+        let acting = flow_queries::mark_acting_monitors(self.flow);
         for (monitor, acts) in self.flow.monitors.iter().zip(acting) {
             let rounds = plural(u64::from(monitor.threshold), "round");
             let label = if acts { format!("after {rounds}") } else { "never".to_owned() };

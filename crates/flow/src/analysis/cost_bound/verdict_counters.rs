@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::{
-    Str,
-    analysis::variants,
-    model::{Act, Edge, Flow, Gate, Outcome, OutcomeReader, Selector, StepId, Target, Verdict},
-};
+use crate::Str;
+use crate::analysis::flow_queries;
+use crate::model::{Act, Edge, Flow, Gate, Outcome, OutcomeReader, Selector, StepId, Target, Verdict};
 
 /// How far a verdict's counts matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +81,7 @@ pub(super) fn classify_outcomes(
         readers
             .iter()
             .filter(|reader| falls(reader))
-            .flat_map(|reader| variants::possible_outcomes_of_reader(flow, at, reader))
+            .flat_map(|reader| flow_queries::possible_outcomes_of_reader(flow, at, reader))
             .collect()
     };
     let always = fallen(|reader| matches!(reader, OutcomeReader::Fallback(_) | OutcomeReader::Otherwise(_)));

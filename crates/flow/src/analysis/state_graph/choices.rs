@@ -4,18 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::members::{MemberOutcome, find_member_outcomes};
 use super::{Choice, Pick, SelectingValue};
+use crate::Str;
+use crate::analysis::flow_queries;
 use crate::analysis::graph;
 use crate::analysis::{
     newest_values,
     newest_values::{CaseIndex, PossibleValue},
 };
-use crate::{
-    Str,
-    analysis::variants,
-    model::{
-        Act, Edge, Flow, Gate, Handoff, JoinRule, Outcome, OutcomeReader, Schema, Selector, Step, StepId,
-        Target,
-    },
+use crate::model::{
+    Act, Edge, Flow, Gate, Handoff, JoinRule, Outcome, OutcomeReader, Schema, Selector, Step, StepId, Target,
 };
 
 /// The most choices at one step.
@@ -35,7 +32,7 @@ pub(super) fn choices_of_step(flow: &Flow, keys: &[SelectingCases], id: StepId) 
             choices_of_join(flow, members, rules, judges)
         }
         (Gate::Readers(readers), _) => choices_of_readers(flow, id, readers),
-        _ => variants::list_step_outcomes(flow, step).into_iter().map(Choice::plain).collect(),
+        _ => flow_queries::list_step_outcomes(flow, step).into_iter().map(Choice::plain).collect(),
     };
     for (key, handoff) in left {
         let schema = newest_values::schema_of(flow, step);
@@ -108,7 +105,7 @@ pub(super) fn collect_selecting_cases(flow: &Flow) -> Vec<SelectingCases> {
 
 /// The choices of a gate that reads an answer.
 fn choices_of_readers(flow: &Flow, id: StepId, readers: &[OutcomeReader<StepId>]) -> Vec<Choice> {
-    let outcomes = variants::list_step_outcomes(flow, flow.step(id));
+    let outcomes = flow_queries::list_step_outcomes(flow, flow.step(id));
     let falls = |reader: &OutcomeReader<StepId>| {
         matches!(reader, OutcomeReader::Fallback(_) | OutcomeReader::FirstFallback(_))
     };
@@ -119,7 +116,7 @@ fn choices_of_readers(flow: &Flow, id: StepId, readers: &[OutcomeReader<StepId>]
         readers
             .iter()
             .filter(which)
-            .flat_map(|reader| variants::possible_outcomes_of_reader(flow, id, reader))
+            .flat_map(|reader| flow_queries::possible_outcomes_of_reader(flow, id, reader))
             .collect()
     };
     let (own, fallen) = (all(&own), all(&|reader| falls(reader)));
@@ -151,8 +148,8 @@ fn choices_of_judges(flow: &Flow, judges: impl IntoIterator<Item = StepId>) -> V
     let mut found = Vec::new();
     for judge in judges {
         let (outcomes, sayable) = (
-            variants::list_step_outcomes(flow, flow.step(judge)),
-            variants::possible_outcomes_of_answer(flow, judge),
+            flow_queries::list_step_outcomes(flow, flow.step(judge)),
+            flow_queries::possible_outcomes_of_answer(flow, judge),
         );
         let can = |outcome: &Outcome| sayable.as_ref().is_none_or(|sayable| sayable.contains(outcome));
         let said = outcomes.into_iter().filter(|outcome| *outcome != Outcome::None && can(outcome));
@@ -195,8 +192,10 @@ fn choices_of_join(flow: &Flow, members: &[StepId], rules: &[JoinRule], judges: 
 
 /// The possible outcomes of a member; last, none, and that it is skipped.
 fn said_by(flow: &Flow, member: StepId) -> Vec<MemberOutcome> {
-    let (outcomes, told) =
-        (variants::list_step_outcomes(flow, flow.step(member)), readable_outcomes_of_member(flow, member));
+    let (outcomes, told) = (
+        flow_queries::list_step_outcomes(flow, flow.step(member)),
+        readable_outcomes_of_member(flow, member),
+    );
     let told = |outcome: &Outcome| told.as_ref().is_none_or(|told| told.contains(outcome));
     let named = |outcome: &Outcome| *outcome != Outcome::None && told(outcome);
     let skipped = flow.step(member).when.is_some().then_some(MemberOutcome::Skipped);
@@ -214,7 +213,7 @@ fn readable_outcomes_of_member(flow: &Flow, member: StepId) -> Option<HashSet<Ou
         readers
             .iter()
             .filter(falls)
-            .flat_map(|reader| variants::possible_outcomes_of_reader(flow, member, reader))
+            .flat_map(|reader| flow_queries::possible_outcomes_of_reader(flow, member, reader))
             .collect(),
     )
 }

@@ -57,7 +57,7 @@ fn assert_agrees(scene: &Scene, view: &RunView) {
         })
         .collect();
     assert_eq!(shown, kinds);
-    for line in crate::timeline::render_timeline(&scene.records, &crate::TimeZone::UTC) {
+    for line in crate::log_text::render_timeline(&scene.records, &crate::TimeZone::UTC) {
         assert!(!line.contains('\n') && crate::text::count_columns(&line) <= 120, "{line}");
     }
 }

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// The environment variable that marks every process of a start, also those that left its group and lost their parents.
 /// Jenkins finds the leftovers of a build in the same way (`BUILD_ID`).
-pub(super) const MARK: &str = "CUEGATE_START";
+pub(in crate::process) const MARK: &str = "CUEGATE_START";
 
 /// The start time of a process, unique for its id within one boot; `None` when the process has ended.
 #[cfg(target_os = "linux")]
@@ -30,21 +30,21 @@ pub(crate) fn start_time_of_process(pid: i32) -> Option<String> {
 /// Our child processes. We are a subreaper, so every descendant that loses its parent becomes our child. A child's id
 /// is not reused until we reap it, so it can be killed by id.
 #[cfg(target_os = "linux")]
-pub(super) fn list_children() -> Vec<i32> {
+pub(in crate::process) fn list_children() -> Vec<i32> {
     let own = std::process::id().cast_signed();
     list_pids().filter(|&pid| ProcessStat::of(pid).is_some_and(|stat| stat.parent == own)).collect()
 }
 
 /// Without subreapers no other process becomes our child.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn list_children() -> Vec<i32> {
+pub(in crate::process) fn list_children() -> Vec<i32> {
     Vec::new()
 }
 
 /// Kills all processes that carry the mark of `start` and returns their number. Zombies, which have no environment, do
 /// not count.
 #[cfg(target_os = "linux")]
-pub(super) fn kill_marked(start: &str) -> usize {
+pub(in crate::process) fn kill_marked(start: &str) -> usize {
     use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
     let mark = format!("{MARK}={start}");
     let own = std::process::id().cast_signed();
@@ -69,7 +69,7 @@ pub(super) fn kill_marked(start: &str) -> usize {
 
 /// Does nothing: other systems do not show the environment of a process.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn kill_marked(_start: &str) -> usize {
+pub(in crate::process) fn kill_marked(_start: &str) -> usize {
     0
 }
 
@@ -94,7 +94,7 @@ pub fn kill_descendants() {
 pub fn kill_descendants() {}
 
 /// Sends SIGKILL to one process. Ignores a process that has ended or that we may not kill.
-pub(super) fn kill_pid(pid: i32) {
+pub(in crate::process) fn kill_pid(pid: i32) {
     if let Some(pid) = Pid::from_raw(pid) {
         let _ = kill_process(pid, Signal::KILL);
     }
