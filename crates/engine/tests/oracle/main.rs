@@ -60,7 +60,7 @@ fn of_findings(diagnostics: &[Diagnostic]) -> Faults {
                 faults.insert((finding.code, format!("{} {}", names[0], names[1])));
             }
             // Findings about the whole flow are compared separately.
-            "unbounded-cycle" | "bound-never-hit" | "ambiguous-join" => {}
+            "bound-never-hit" | "ambiguous-join" => {}
             // Not about paths: commands of these flows return without their own prompt.
             "retry-without-change" => {}
             other => panic!("{other} is compared with nothing"),
@@ -210,19 +210,6 @@ fn measured(dialect: Dialect, seed: u64, flow: &Flow, found: &Explored, seen: &m
             }
         }
     }
-    let trapped = within(u32::MAX, "no-way-to-end");
-    if trapped.is_empty() && is_plain(flow) && !flow.steps.iter().enumerate().any(repeats) {
-        let endless = !within(u32::MAX, "unbounded-cycle").is_empty();
-        assert_eq!(endless, found.endless, "goes round: {}", what());
-        if endless {
-            count("unbounded-cycle");
-        }
-    }
-}
-
-/// Whether a step can choose to continue with itself, which is not a finding.
-fn repeats((at, step): (usize, &Step<StepId>)) -> bool {
-    step.counts && step.edges.iter().any(|edge| matches!(edge.to, Target::Step(to) if to.0 as usize == at))
 }
 
 /// The first two quoted names of a message.

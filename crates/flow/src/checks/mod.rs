@@ -69,7 +69,6 @@ pub fn list_codes() -> &'static [Code] {
         paths::transition_without_default::CODE,
         values::type_mismatch::CODE,
         values::unassigned_value::CODE,
-        paths::unbounded_cycle::CODE,
         unknown_target::CODE,
         values::unknown_variable::CODE,
         joins::unmatched_join::CODE,
@@ -113,7 +112,6 @@ pub fn check_draft(mut draft: Draft) -> CheckedDraft {
             &mut diagnostics,
         );
         paths::no_way_to_end::check_traps(&known, &live, &misread, &mut diagnostics);
-        let has_trap = diagnostics.iter().any(|finding| finding.code == paths::no_way_to_end::CODE.name);
         let passing = values::unassigned_value::HandoffLookup::of(&known, &live);
         values::unassigned_value::check_missing_values(
             &known,
@@ -126,7 +124,7 @@ pub fn check_draft(mut draft: Draft) -> CheckedDraft {
             values::maybe_unassigned::check_omitted_values(&flow, &live, &passing, &places, &mut diagnostics);
             joins::join_never_fires::check_unfired_rules(&flow, &yields, &mut diagnostics);
             paths::monitor_never_acts::check_idle_monitors(&flow, &live, &mut diagnostics);
-            diagnostics.extend(look_around(&flow, &yields, &live, has_trap));
+            diagnostics.extend(look_around(&flow, &yields, &live));
             paths::no_way_to_end::check_completes(&flow, &live, &mut diagnostics);
         }
     } else {
@@ -150,7 +148,7 @@ pub fn check_draft(mut draft: Draft) -> CheckedDraft {
 }
 
 /// The checks of flows without misread steps.
-fn look_around(flow: &Flow, yields: &StepOutcomes, live: &Reachability, has_trap: bool) -> Vec<Diagnostic> {
+fn look_around(flow: &Flow, yields: &StepOutcomes, live: &Reachability) -> Vec<Diagnostic> {
     let (walks, mut around) = (ControlGraph::of(flow, live), Vec::new());
     let found = &mut around;
     paths::transition_without_default::check_uncovered_values(flow, live, &walks, found);
@@ -167,10 +165,6 @@ fn look_around(flow: &Flow, yields: &StepOutcomes, live: &Reachability, has_trap
     paths::bound_never_hit::check_bounds(flow, live, &walks, by_limit, found);
     if !too_low {
         paths::bound_never_hit::check_verdict(flow, &walks, found);
-    }
-    // A trap has no exit at any limit.
-    if !has_trap {
-        paths::unbounded_cycle::check_cycles(flow, live, &walks, found);
     }
     around
 }

@@ -4,7 +4,7 @@
 pub(crate) mod sizes;
 
 use super::{
-    check_draft, list_codes, testing,
+    list_codes, testing,
     testing::{codes_of, draft, hand_on, name, need, param, prompt, schema},
 };
 use crate::{
@@ -47,7 +47,6 @@ fn table() -> Vec<Twins> {
         twins("transition-without-default", selects(&["a", "b", "c"]), selects(&["a", "b"])),
         twins("type-mismatch", names_step("integer"), names_step("string")),
         twins("unassigned-value", around("a: next → b, skip → c"), around("a: next → b")),
-        twins("unbounded-cycle", rounds(None), rounds(Some(2))),
         twins("unknown-target", draft("a: next → b"), draft("a: next → b\nb: done → end")),
         twins("unknown-variable", asks_for("isue", true), asks_for("issue", true)),
         twins("unmatched-join", matched("x"), matched("y")),
@@ -114,17 +113,6 @@ fn names_step(kind: &str) -> Draft {
     schema(&mut draft, 0, json!({"type": "object", "required": ["action"], "properties": properties}));
     draft.steps[0].edges[0].to =
         Target::Jump { field: FieldPath::parse("to"), among: vec![name("b")], default: None };
-    draft
-}
-
-/// `a` and `b` form a cycle, with or without a bound.
-fn rounds(max: Option<u32>) -> Draft {
-    let mut draft = draft("a: next → b\nb: bad → a, done → c, bad → c\nc: done → end");
-    draft.counters.push(Counter { name: "rounds".into() });
-    match max {
-        Some(max) => draft.steps[1].edges[0].bound = Some(EdgeBound { counter: CounterId(0), max }),
-        None => drop(draft.steps[1].edges.pop()),
-    }
     draft
 }
 
@@ -216,14 +204,6 @@ fn around(first: &str) -> Draft {
     draft
 }
 
-/// The finding codes; includes unbounded cycles only if `code` is about them.
-fn told(code: &str, draft: Draft) -> Vec<&'static str> {
-    match code {
-        "unbounded-cycle" => check_draft(draft).diagnostics.into_iter().map(|finding| finding.code).collect(),
-        _ => codes_of(draft),
-    }
-}
-
 #[test]
 fn every_code_has_a_broken_and_a_fixed_draft() {
     let table: Vec<&str> = table().iter().map(|row| row.code).collect();
@@ -234,14 +214,14 @@ fn every_code_has_a_broken_and_a_fixed_draft() {
 #[test]
 fn the_broken_draft_shows_only_its_code() {
     for row in table() {
-        assert_eq!(told(row.code, row.broken), [row.code]);
+        assert_eq!(codes_of(row.broken), [row.code]);
     }
 }
 
 #[test]
 fn the_fixed_draft_shows_no_finding() {
     for row in table() {
-        assert_eq!(told(row.code, row.mended), [""; 0], "{} mended", row.code);
+        assert_eq!(codes_of(row.mended), [""; 0], "{} mended", row.code);
     }
 }
 

@@ -9,6 +9,5 @@ pub(super) mod no_entry;
 pub(super) mod no_way_to_end;
 pub(super) mod retry_without_change;
 pub(super) mod transition_without_default;
-pub(super) mod unbounded_cycle;
 pub(super) mod unreachable_step;
 pub(super) mod unreachable_transition;
