@@ -7,7 +7,11 @@ use cuegate_flow::{
     Str,
     model::{Act, Ask, Flow, StepId, Tools},
 };
-use cuegate_provider::{Inspection, Login, Shared};
+use std::sync::Arc;
+
+use cuegate_provider::{
+    Capabilities, Fault, FaultClass, Inspection, Login, PreparedAsk, Provider, Request, Shared,
+};
 
 use crate::config::Config;
 use crate::run::start_run::Program;
@@ -26,7 +30,49 @@ pub struct Agent {
     pub(crate) default_model: Option<String>,
 }
 
+/// The agent of a run that only has effects left to do.
+struct NoAgent;
+
+impl Provider for NoAgent {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    fn model(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn inspect(&self) -> Inspection {
+        Inspection::default()
+    }
+
+    fn loads(&self) -> String {
+        String::new()
+    }
+
+    fn restore(&self, _receipts: &[String]) {}
+
+    fn prepare(&self, _request: &Request) -> Result<PreparedAsk, Fault> {
+        Err(Fault::new(FaultClass::Refused, "this run is over: it calls no agent"))
+    }
+}
+
 impl Agent {
+    /// The agent of a run that calls none.
+    pub(crate) fn none() -> Agent {
+        Agent {
+            provider: Arc::new(NoAgent),
+            inspection: Inspection::default(),
+            model: None,
+            models: BTreeMap::new(),
+            default_model: None,
+        }
+    }
+
     /// Finds a provider for a flow and checks its settings, program, login, models and prices, before any file is
     /// created.
     ///

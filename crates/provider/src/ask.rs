@@ -40,7 +40,7 @@ pub enum Permission {
 }
 
 /// What a provider supports. This decides how an ask is sent; every answer is validated regardless.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities {
     /// It can constrain the answer to a JSON Schema.
     pub schema: bool,

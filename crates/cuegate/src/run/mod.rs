@@ -1,5 +1,6 @@
 //! Runs: how they start, go on and leave the machine as it was.
 
+mod executor_settings;
 pub mod leftovers;
 pub mod limits;
 pub(super) mod logfile;

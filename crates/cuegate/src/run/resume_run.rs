@@ -27,9 +27,10 @@ use cuegate_runner::{
 };
 use tokio::sync::mpsc;
 
+use super::executor_settings::build_executor_settings;
 use super::logfile::LogFile;
 use super::sandbox_setup::SandboxAtStart;
-use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, PreparedRun, Program, folder_of, worktrees_of};
+use super::start_run::{Host, PreparedRun, Program, worktrees_of};
 use super::tree_lock::TreeLock;
 use super::{leftovers, sandbox_setup};
 use crate::config::Config;
@@ -335,34 +336,14 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     for note in notes {
         let _ = tell.try_send(ExecutorMessage::Warning(note));
     }
+    let effects = effect_plan(host, &started, book.flow(), id, reconnect_run(&started));
     let setting = ExecutorSettings {
-        run: id.clone(),
-        home: home.clone(),
-        journal: journal.clone(),
-        fence_key: started.fence_key.clone(),
-        provider: agent.provider,
-        model: agent.model,
-        models: agent.models,
-        default_model: agent.default_model,
-        ask_timeout: config.run.call_timeout.unwrap_or(ASK_TIMEOUT),
-        idle_warning: config.run.idle_warning.unwrap_or(IDLE_WARNING),
-        shim: program.shim(),
-        clock: book.clock(),
-        cwd: folder_of(&work, &started.place),
-        work,
-        owned: started.place.owned,
-        branch: started.place.branch.clone(),
-        effects: effect_plan(host, &started, book.flow(), id, reconnect_run(&started)),
-        hides_tokens: !config.github.token_for_agents,
         former,
         trees,
         main: started.place.owned.then(|| home.root().to_owned()),
         suspect,
-        spares_new_files: config.boundary.spares_new_files(),
         sandbox,
-        sealed: super::start_run::sealed_files_of_run(&started),
-        trace: None,
-        heard: tell,
+        ..build_executor_settings(host, &book, agent, work, effects, tell)
     };
     let log = match &settings.log {
         Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &entries)?),
@@ -466,42 +447,18 @@ pub fn for_effects(
     before: Vec<Entry>,
     completion: Completion,
 ) -> Result<PreparedRun, Failure> {
-    let Host { home, journal, program, config } = host;
+    let Host { home, config, .. } = host;
     let id = &book.id().clone();
     let started = book.run().started().clone();
     let entry = book.commit(completion, Vec::new(), &[])?;
-    let script = ("none".to_owned(), "answers: []".to_owned());
-    let (provider, budget) = ("scripted", book.run().ledger.budget);
-    let agent = Agent::find(provider, Some(&script), None, book.flow(), &budget, program, config)?;
     let (tell, heard) = mpsc::channel(256);
+    let effects = effect_plan(host, &started, book.flow(), id, reconnect_run(&started));
+    // It works in the project, whatever folder the run worked in.
     let setting = ExecutorSettings {
-        run: id.clone(),
-        home: home.clone(),
-        journal: journal.clone(),
-        fence_key: started.fence_key.clone(),
-        provider: agent.provider,
-        model: None,
-        models: agent.models,
-        default_model: None,
-        ask_timeout: ASK_TIMEOUT,
-        idle_warning: IDLE_WARNING,
-        shim: program.shim(),
-        clock: book.clock(),
         cwd: home.root().to_owned(),
-        work: home.root().to_owned(),
         owned: false,
-        branch: started.place.branch.clone(),
-        effects: effect_plan(host, &started, book.flow(), id, reconnect_run(&started)),
-        hides_tokens: true,
-        former: Box::new(|_| None),
         trees: Trees::open(home.root(), &home.trees()).ok().flatten(),
-        main: None,
-        suspect: None,
-        spares_new_files: true,
-        sandbox: None,
-        sealed: Vec::new(),
-        trace: None,
-        heard: tell,
+        ..build_executor_settings(host, &book, Agent::none(), home.root().to_owned(), effects, tell)
     };
     Ok(PreparedRun {
         book,

@@ -27,6 +27,7 @@ use cuegate_runner::{
 };
 use tokio::sync::{mpsc, watch};
 
+use super::executor_settings::build_executor_settings;
 use super::leftovers::branch_of;
 use super::logfile::LogFile;
 use super::tree_lock::{TreeLock, Waiting};
@@ -363,7 +364,7 @@ pub fn prepare_new_run(
     agent: Agent,
     wishes: &RunRequest,
 ) -> Result<PreparedRun, Failure> {
-    let Host { home, journal, program, config } = host;
+    let Host { home, journal, config, .. } = host;
     let flow = definition
         .flow
         .clone()
@@ -434,34 +435,12 @@ pub fn prepare_new_run(
     let client = wishes.github.as_ref().map(|connected| Ok(connected.client.clone()));
     let effects = effect_plan(host, book.run().started(), book.flow(), id, client);
     let (tell, heard) = mpsc::channel(256);
+    let work = PathBuf::from(&ground.place.work);
     let setting = ExecutorSettings {
-        run: id.clone(),
-        home: home.clone(),
-        journal: journal.clone(),
-        fence_key: book.run().started().fence_key.clone(),
-        provider: agent.provider,
-        model: agent.model,
-        models: agent.models,
-        default_model: agent.default_model,
-        ask_timeout: config.run.call_timeout.unwrap_or(ASK_TIMEOUT),
-        idle_warning: config.run.idle_warning.unwrap_or(IDLE_WARNING),
-        shim: program.shim(),
-        clock: book.clock(),
-        cwd: folder_of(Path::new(&ground.place.work), &ground.place),
-        work: PathBuf::from(&ground.place.work),
-        owned: ground.place.owned,
-        branch: ground.place.branch.clone(),
-        effects,
-        hides_tokens: !config.github.token_for_agents,
-        former: Box::new(|_| None),
         trees: ground.trees,
         main: ground.main,
-        suspect: None,
-        spares_new_files: config.boundary.spares_new_files(),
         sandbox: ground.sandbox,
-        sealed: sealed_files_of_run(book.run().started()),
-        trace: None,
-        heard: tell,
+        ..build_executor_settings(host, &book, agent, work, effects, tell)
     };
     let log = match &definition.settings.log {
         Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &[])?),
