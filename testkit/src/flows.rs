@@ -198,7 +198,7 @@ pub fn check_flow() -> Arc<Flow> {
 
 /// A piece: parallel reviewers, a judged answer, a loop monitor and a person's answer.
 pub fn piece() -> Arc<Flow> {
-    Builder::new("piece", "piece", "plan")
+    Builder::new("piece", "takt", "plan")
         .limit(16)
         .ask("plan", Role::Work, &["ready", "ask"])
         .reader(OutcomeReader::Tag {
@@ -257,7 +257,7 @@ pub fn reporting() -> Arc<Flow> {
             .ask(&format!("{id}@judge"), Role::Judge, &["approved", "needs_fix", "none"])
             .session(SessionRule::Branch(id.into()))
     };
-    let builder = Builder::new("reporting", "piece", "plan")
+    let builder = Builder::new("reporting", "takt", "plan")
         .limit(14)
         .ask("plan", Role::Work, &["ready", "unclear"])
         .fused(&["plan.md", "scope.md"])

@@ -320,7 +320,7 @@ fn way<'s>(dice: &mut Dice, steps: &'s [String]) -> &'s str {
 
 /// Movements: rules, parallel members, judges, persons, commands, monitors, reports.
 fn piece(dice: &mut Dice, steps: &[String]) -> Draft {
-    let mut build = begin("piece", &steps[0]);
+    let mut build = begin("takt", &steps[0]);
     for (at, step) in steps.iter().enumerate() {
         build = if dice.one_in(4) {
             parallel(dice, build, steps, step)
@@ -401,7 +401,7 @@ fn select_members(dice: &mut Dice, draft: &mut Draft) {
         });
         draft.schemas.push(Schema::new(schema).expect("a schema"));
         let schema = SchemaId(draft.schemas.len() as u32 - 1);
-        let mut step = Builder::new("selector", "piece", "select")
+        let mut step = Builder::new("selector", "takt", "select")
             .ask(&selector, Role::Judge, &[])
             .draft()
             .steps

@@ -222,7 +222,13 @@ pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTex
     let failed = |error: GithubError| {
         let what = if review { "pull request" } else { "issue" };
         let message = format!("{what} #{number} of {} cannot be read: {error}", client.repository());
-        Failure::usage(message, "nothing was asked; check the number, the repository and the token")
+        let hint = match error {
+            GithubError::Unreachable { .. } | GithubError::Broken { .. } | GithubError::Server { .. } => {
+                "no agent was called; check the network and try again"
+            }
+            _ => "no agent was called; check the number, the repository and the token",
+        };
+        Failure::usage(message, hint)
     };
     let issue = client.issue(number).map_err(failed)?;
     if review && issue.pull_request.is_none() {

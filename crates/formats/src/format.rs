@@ -61,7 +61,7 @@ struct Takt;
 
 impl Format for Takt {
     fn name(&self) -> &'static str {
-        "piece"
+        "TAKT workflow"
     }
 
     fn detect(&self, file: Option<&str>) -> bool {
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn yaml_files_are_pieces_and_all_else_are_registries() {
         let name = |file| format_of(file).name();
-        assert_eq!([name(Some("a.yaml")), name(Some("A.YML"))], ["piece"; 2]);
+        assert_eq!([name(Some("a.yaml")), name(Some("A.YML"))], ["TAKT workflow"; 2]);
         assert_eq!([name(None), name(Some(".yaml")), name(Some("steps.json"))], ["step registry"; 3]);
     }
 }

@@ -36,7 +36,7 @@ fn write_run(journal: &SqliteJournal, name: &str, visits: u64, started_ms: i64) 
         seq - 1
     };
     let mut events = vec![json!({
-        "event": "run_started", "program": "0.1.0", "flow": "large", "dialect": "piece", "path": "large.yaml",
+        "event": "run_started", "program": "0.1.0", "flow": "large", "dialect": "takt", "path": "large.yaml",
         "sources": [], "params": {}, "provider": "scripted", "iterations_max": visits, "repairs_max": 1,
         "wait_max_ms": 60_000, "place": {"work": "/project"},
     })];

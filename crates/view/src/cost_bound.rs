@@ -229,7 +229,7 @@ mod tests {
                     a failed agent call is tried at most 3 times: it counts as 1 call, and each try is paid
                     no person answers questions or extends the run
         unbounded   the tokens of a call have no limit: set `--call-tokens` or a token budget
-                    the cost of a call of the provider's own model is unknown: set `--call-usd`, a cost budget, or prices and `--call-tokens`
+                    the cost of a call of the agent's own model is unknown: set `--call-usd`, a cost budget, or prices and `--call-tokens`
         ");
     }
 }

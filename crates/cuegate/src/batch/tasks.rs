@@ -258,7 +258,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Gives back the claim of a task that calls for no more work, or for which nothing was asked.
+    /// Gives back the claim of a task that calls for no more work, or for which no agent was called.
     async fn settle(&mut self, key: &str) -> Result<(), HaltReason> {
         let Some(taken) = self.writer.batch().taken.iter().find(|taken| taken.task.key == key) else {
             return Ok(());

@@ -63,7 +63,7 @@ impl FailureCause {
     /// The hint of a run that is not started.
     pub(crate) fn hint(&self) -> String {
         let cure = self.cure();
-        format!("nothing was asked; {cure}, or start the run anyway with `--no-baseline`")
+        format!("no agent was called; {cure}, or start the run anyway with `--no-baseline`")
     }
 
     /// The setting of `cuegate.toml` that cures it, if it is known.

@@ -61,7 +61,7 @@ fn check_finalize(
     let heads = heads_of(root, remote).map_err(cuegate_runner::Error::from)?.map_err(|why| {
         Failure::usage(
             format!("the remote `{remote}` cannot be read: {why}"),
-            "nothing was asked; check its address, the network and your rights: `git ls-remote` tries it",
+            "no agent was called; check its address, the network and your rights: `git ls-remote` tries it",
         )
     })?;
     if heads.contains_key("refs/heads/cuegate") {

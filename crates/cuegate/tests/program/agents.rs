@@ -156,7 +156,7 @@ fn a_budget_in_dollars_needs_prices() {
     let ran = set.run(&run);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("the price of `m-1` is unknown"), "{}", ran.stderr);
-    assert_eq!(set.standin.requests().len(), 0, "nothing was asked");
+    assert_eq!(set.standin.requests().len(), 0, "no agent was called");
     let toml = set.project.read("cuegate.toml");
     set.project.write("cuegate.toml", &format!("{toml}\n[prices.\"m-1\"]\ninput = 2\noutput = 10\n"));
     let ran = set.run(&run);

@@ -43,7 +43,7 @@ fn a_validator_that_fails_before_any_change_is_reported() {
     let (set, ran) = run(command, "[run]\nbaseline = \"refuse\"", &[]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains(said) && ran.stderr.contains("`--no-baseline`"), "{}", ran.stderr);
-    assert_eq!((set.standin.requests().len(), set.project.runs()), (0, 0), "nothing was asked");
+    assert_eq!((set.standin.requests().len(), set.project.runs()), (0, 0), "no agent was called");
 
     for (config, more) in [("[run]\nbaseline = \"off\"", &[][..]), ("", &["--no-baseline"])] {
         let (_, ran) = run(command, config, more);
@@ -54,10 +54,10 @@ fn a_validator_that_fails_before_any_change_is_reported() {
     assert!(ran.code == 0 && !ran.stderr.contains("before any change"), "{}", ran.stderr);
 }
 
-/// A run of `run` that has to be refused: nothing was asked, and the message says this.
+/// A run of `run` that has to be refused: no agent was called, and the message says this.
 fn refused(command: &str, config: &str, says: &[&str]) {
     let (set, ran) = run(command, config, &[]);
-    assert_eq!((ran.code, set.standin.requests().len()), (4, 0), "nothing was asked: {}", ran.stderr);
+    assert_eq!((ran.code, set.standin.requests().len()), (4, 0), "no agent was called: {}", ran.stderr);
     for said in says.iter().chain(&["`--no-baseline`"]) {
         assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
     }

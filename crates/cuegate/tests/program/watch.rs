@@ -16,13 +16,13 @@ fn checks_again_when_a_file_of_the_definition_changes() {
     // A missing file appears.
     job.says("error[unreadable-file]");
     project.write("do.md", "Do it.\n");
-    job.says("changed: do.md\np.yaml: TAKT piece, 0.8 vocabulary\nsound: 0 errors, 0 warnings");
+    job.says("changed: do.md\np.yaml: TAKT workflow with the keys of 0.8\nsound: 0 errors, 0 warnings");
     // Editors replace the file on save.
     project.write("p.yaml.tmp", &PIECE.replace("next: COMPLETE", "next: COMPLET"));
     std::fs::rename(project.path().join("p.yaml.tmp"), project.path().join("p.yaml")).unwrap();
     job.says("error[unknown-target]");
     std::fs::remove_file(project.path().join("do.md")).unwrap();
-    job.says("changed: do.md\np.yaml: TAKT piece, 0.8 vocabulary\nerror[unreadable-file]");
+    job.says("changed: do.md\np.yaml: TAKT workflow with the keys of 0.8\nerror[unreadable-file]");
     std::fs::remove_file(project.path().join("p.yaml")).unwrap();
     job.says("changed: p.yaml\nerror: `p.yaml` is not a file");
     // The configuration is watched as well.
@@ -50,7 +50,7 @@ fn rewriting_the_same_content_is_not_a_change() {
     std::fs::rename(project.path().join("p.yaml.tmp"), project.path().join("p.yaml")).unwrap();
     std::thread::sleep(std::time::Duration::from_secs(1));
     project.write("do.md", "Do it well.\n");
-    job.says("changed: do.md\np.yaml: TAKT piece, 0.8 vocabulary\nsound: 0 errors");
+    job.says("changed: do.md\np.yaml: TAKT workflow with the keys of 0.8\nsound: 0 errors");
     let said = job.said();
     assert_eq!((said.matches("changed").count(), said.matches("sound: 0").count()), (1, 2), "{said}");
     // A new file is named.

@@ -172,7 +172,7 @@ fn two_machines_race_for_one_issue() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("not taken: claimed by `"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("starts"), "{}", ran.stderr);
-    assert_eq!(loser.project.runs(), 0, "nothing was asked");
+    assert_eq!(loser.project.runs(), 0, "no agent was called");
     // The issue still calls for work, so the claim stays; a later look says who has it.
     let later = loser.work(&["--dry-run"]);
     assert!(later.stderr.contains("not taken: claimed by `"), "{}", later.stderr);

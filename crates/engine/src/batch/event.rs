@@ -110,7 +110,7 @@ pub enum StopKind {
     Suspended,
     /// It waits for an answer of a person.
     Waiting,
-    /// It has no record: nothing was asked.
+    /// It has no record: no agent was called.
     NotStarted,
 }
 

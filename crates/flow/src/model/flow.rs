@@ -61,7 +61,7 @@ pub struct Draft {
     pub verdict: Verdict,
     /// The limits of a run.
     pub limits: Limits,
-    /// The model of asks that name none, if the provider knows it; otherwise the provider's own model applies.
+    /// The model of asks that name none, if the provider knows it; otherwise the agent's own model applies.
     pub default_model: Option<Str>,
     /// The parameters that a run accepts at its start.
     pub params: Vec<Param>,
@@ -134,7 +134,7 @@ pub struct Flow {
     pub verdict: Verdict,
     /// The limits of a run.
     pub limits: Limits,
-    /// The model of asks that name none, if the provider knows it; otherwise the provider's own model applies.
+    /// The model of asks that name none, if the provider knows it; otherwise the agent's own model applies.
     pub default_model: Option<Str>,
     /// The parameters that a run accepts at its start.
     pub params: Vec<Param>,

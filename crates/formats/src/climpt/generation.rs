@@ -77,10 +77,10 @@ pub(crate) fn detect_generation(
     if let Some(entry) =
         ["movements", "initial_movement", "initial_step"].iter().find_map(|key| registry.entry(key))
     {
-        let message = format!("this is a piece, not a step registry: it has `{}`", entry.key);
+        let message = format!("this is a TAKT workflow, not a step registry: it has `{}`", entry.key);
         desk.found.push(
             Diagnostic::error(codes::UNSUPPORTED_YET, entry.key_span, message)
-                .hint("pieces are written in YAML: save it as a `.yaml` file, and name that"),
+                .hint("TAKT workflows are written in YAML: save it as a `.yaml` file, and name that"),
         );
         return None;
     }
@@ -106,9 +106,9 @@ pub(crate) fn is_piece_path(path: &str, span: Span, found: &Findings) -> bool {
             Diagnostic::error(
                 codes::INVALID_VALUE,
                 span,
-                format!("`{path}` is a piece, which an agent cannot have as its registry"),
+                format!("`{path}` is a TAKT workflow, which an agent cannot have as its registry"),
             )
-            .hint(format!("check and run the piece by itself: `cuegate check {path}`")),
+            .hint(format!("check and run the workflow by itself: `cuegate check {path}`")),
         );
     }
     piece

@@ -57,7 +57,7 @@ impl LoadedDefinition {
 /// What a runner needs to know besides the flow.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunSettings {
-    /// The format and its generation, for people: `TAKT workflow, 0.60 vocabulary`. Empty if the definition cannot be
+    /// The format and its generation, for people: `TAKT workflow`. Empty if the definition cannot be
     /// read at all.
     pub format: String,
     /// The agent's name.

@@ -36,10 +36,10 @@ const OF_PIECES: [&str; 3] = ["piece_config", "provider_options", "tags"];
 /// Keys that their movements got.
 const OF_MOVEMENTS: [&str; 3] = ["required_permission_mode", "team_leader", "provider_options"];
 
-/// What a definition is, as `TAKT workflow, 0.60 vocabulary`: the last version of the generation with its keys.
+/// What a definition is, as `TAKT workflow`: the last version of the generation with its keys.
 pub(super) fn describe_format(root: &Json) -> &'static str {
     if root.get("steps").is_some() {
-        return "TAKT workflow, 0.60 vocabulary";
+        return "TAKT workflow";
     }
     let has = |of: &Json, keys: &[&str]| keys.iter().any(|key| of.get(key).is_some());
     let sections = ["personas", "policies", "knowledge", "instructions", "report_formats"];
@@ -52,5 +52,5 @@ pub(super) fn describe_format(root: &Json) -> &'static str {
     let members = |movement: &'_ Json| items_of_key(movement, "parallel").iter().any(later);
     let is_later = has(root, &OF_PIECES)
         || items_of_key(root, "movements").iter().any(|movement| later(movement) || members(movement));
-    if is_later { "TAKT piece, 0.33 vocabulary" } else { "TAKT piece, 0.8 vocabulary" }
+    if is_later { "TAKT workflow with the keys of 0.33" } else { "TAKT workflow with the keys of 0.8" }
 }

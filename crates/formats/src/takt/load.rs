@@ -27,7 +27,7 @@ use crate::values::json::{Fields, Json, Kind, Text};
 use crate::{Files, values::yaml};
 
 /// The format name in results.
-const DIALECT: &str = "piece";
+const DIALECT: &str = "takt";
 /// The default limit of movement visits. A finding asks the author to set one.
 pub(super) const ITERATIONS_MAX: u32 = 10;
 

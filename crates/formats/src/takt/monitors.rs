@@ -116,7 +116,7 @@ fn read_monitor<'j>(
     fields.finish();
     let (judge, cycle) = (judge?, cycle?);
     for key in ["provider", "model", "provider_options", "tags"] {
-        judge.stray(key, "the provider of a run and its options are chosen in cuegate.toml");
+        judge.stray(key, "the agent of a run and its options are chosen in cuegate.toml");
     }
     judge.strays(&["policy", "knowledge"], "a judge of a loop reads its persona and its instruction");
     let persona = judge.filled("persona").map(|reference| {

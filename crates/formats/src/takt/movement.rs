@@ -233,13 +233,13 @@ impl StepReader<'_, '_, '_> {
         let promotions = read_promotions(fields);
         if let Some(provider) = fields.filled("provider") {
             let statement = format!(
-                "the step `{step}` names the provider `{}`; a run asks one provider for everything",
+                "the step `{step}` names the provider `{}`; a run calls one agent for everything",
                 provider.text
             );
             fields.found.left_out(
                 provider.span,
                 statement,
-                "choose the provider of the run with `--provider`, and remove the key",
+                "choose the agent of the run with `--provider`, and remove the key",
             );
         }
         fields.stray("answer_agent", "nothing reads it");

@@ -218,7 +218,7 @@ impl Scene {
         let answered = self.standin.answered();
         answered
             .last()
-            .unwrap_or_else(|| panic!("nothing was asked: {:?}", self.standin.unmatched()))
+            .unwrap_or_else(|| panic!("no agent was called: {:?}", self.standin.unmatched()))
             .body
             .to_string()
     }

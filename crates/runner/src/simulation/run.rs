@@ -255,7 +255,7 @@ fn check_invariants(flow: &Flow, run: &Run, records: &[Entry]) -> Vec<String> {
     if let Some(asks) = run.ledger.budget.asks
         && run.ledger.spent.asks + reserved.asks > asks
     {
-        faults.push(format!("more asks than the budget of {asks}"));
+        faults.push(format!("more calls than the budget of {asks}"));
     }
     faults
 }

@@ -158,7 +158,7 @@ fn pages() {
     let text = result.text();
     assert!(!text.contains('\u{1b}'));
     insta::assert_snapshot!(text.lines().take(26).collect::<Vec<_>>().join("\n"), @"
-    review (piece): 2 runs, seed 7
+    review (takt): 2 runs, seed 7
     limit       at most 12 iterations; the definition says 30
     made up     issue=1
 

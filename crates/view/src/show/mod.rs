@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn piece_as_text() {
         insta::assert_snapshot!(render_flow(&piece()), @r#"
-        review (piece), 8 steps
+        review (takt), 8 steps
           entry     plan
           limit     at most 12 iterations
           run       completed when the flow ends

@@ -181,7 +181,7 @@ fn validators() -> Step<Name> {
 
 /// plan → reviewers (security, style) → fix → reviewers …, watched by a monitor; a person may be asked.
 pub(crate) fn piece() -> Flow {
-    let mut draft = Draft::empty("review", "piece");
+    let mut draft = Draft::empty("review", "takt");
     draft.entry = Some(name("plan"));
     draft.limits.iterations_max = 12;
     let text = Template::text("Do it.");

@@ -124,7 +124,7 @@ fn one_ask_a_movement() {
     let ran = project.run(&["run", "small", "Make it", "--script", "script.json", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let status = ran.json();
-    assert_eq!(status["dialect"], "piece");
+    assert_eq!(status["dialect"], "takt");
     assert_eq!(
         rows(&status),
         [

@@ -386,7 +386,7 @@ fn an_ignored_movement_provider_is_reported() {
         ".takt/pieces/rows.yaml",
         &TEXTS.replace("    persona_name: Master\n", "    provider: codex\n"),
     );
-    let warned = "the step `paint` names the provider `codex`; a run asks one provider for everything";
+    let warned = "the step `paint` names the provider `codex`; a run calls one agent for everything";
     assert_eq!(found(&project), (0, vec![format!("warning: {warned}")]));
     project.script("script.json", &json!([painted(), said("look", "Good")]));
     let ran = project.run(&["run", "rows", "Paint the door", "--script", "script.json"]);

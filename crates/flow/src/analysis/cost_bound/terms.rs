@@ -184,7 +184,7 @@ impl Terms {
                     _ => None,
                 })
                 .flat_map(|ask| self.models_of(flow, ask))
-                .map(|model| model.map_or("the provider's own model", |model| &**model))
+                .map(|model| model.map_or("the agent's own model", |model| &**model))
                 .collect();
             unknown.sort_unstable();
             unknown.dedup();

@@ -32,7 +32,7 @@ pub(in crate::checks) fn check_retry_prompts(flow: &Flow, found: &mut Vec<Diagno
                 false => format!("the prompt of `{}`", own.name),
             };
             let message = format!(
-                "after `{}` of `{}`, `{}` is asked with {prompt}, which does not say what failed",
+                "after `{}` of `{}`, `{}` is called with {prompt}, which does not say what failed",
                 edge.on, step.name, asked.name
             );
             found.push(
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(
             said(own(vec![Piece::Text("Work.".into())])),
             [
-                "retry-without-change: after `fail(0)` of `v`, `a` is asked with its own prompt again, which does \
+                "retry-without-change: after `fail(0)` of `v`, `a` is called with its own prompt again, which does \
                  not say what failed"
             ]
         );
@@ -89,7 +89,7 @@ mod tests {
         other.steps.push(closing);
         let found = said(other);
         assert!(
-            found.iter().any(|found| found.contains("`a` is asked with the prompt of `closing`")),
+            found.iter().any(|found| found.contains("`a` is called with the prompt of `closing`")),
             "{found:?}"
         );
         let mut without = failing(Extractor::Stdout, Vec::new());

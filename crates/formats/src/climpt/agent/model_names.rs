@@ -17,7 +17,7 @@ pub(crate) fn model_of<'j>(fields: &Fields<'j, '_>, key: &'static str) -> Option
         let message = format!("`{}` in `{key}` is none of the models that the format names", model.text);
         let hint = match find_nearest_name(model.text, MODELS) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("use one of {}, or a provider that knows it", quote_names(&MODELS)),
+            None => format!("use one of {}, or an agent that knows it", quote_names(&MODELS)),
         };
         fields.push(Diagnostic::warning(codes::UNKNOWN_MODEL, model.span, message).hint(hint));
     }

@@ -149,6 +149,6 @@ pub(crate) fn check_presence(
     }
     let message = format!("intent field `{field}` of `{id}` is not required by its schema");
     desk.found.push(Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(
-        "list it in `required` of the schema: an answer without it is asked again, and then the run has failed",
+        "list it in `required` of the schema: an answer without it is requested again, and then the run has failed",
     ));
 }

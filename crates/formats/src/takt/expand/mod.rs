@@ -455,9 +455,7 @@ impl Expander<'_, '_> {
         let verb = if names.len() == 1 { "has" } else { "have" };
         let message = format!("{} {verb} no effect here", suggest::quote_names(&names));
         let finding = Diagnostic::note(codes::UNUSED_KEY, *first, message);
-        self.desk
-            .found
-            .push(finding.hint("the provider of a run and its options are chosen in cuegate.toml"));
+        self.desk.found.push(finding.hint("the agent of a run and its options are chosen in cuegate.toml"));
     }
 }
 

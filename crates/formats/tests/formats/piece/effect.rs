@@ -12,7 +12,7 @@ use crate::support::edge;
 #[test]
 fn the_whole_structure() {
     insta::assert_snapshot!(structure(&load(&sound(), |_| {}).draft), @r#"
-    sound (piece) enters plan ["implement"]
+    sound (takt) enters plan ["implement"]
     Flow, at most 12 iterations
     counter 0: implement quality gates
 

@@ -617,14 +617,14 @@ fn other_programs_are_named() {
 #[test]
 fn the_generation_is_told_by_the_keys() {
     let format = |text: &str| load(&[(FILE, text)]).run.format;
-    assert_eq!(format(&one("")), "TAKT workflow, 0.60 vocabulary");
+    assert_eq!(format(&one("")), "TAKT workflow");
     let piece = |more: &str| {
         format!(
             "name: main\nmax_movements: 5\nmovements:\n  - name: a\n    edit: false\n{more}    rules: [{{ condition: done, next: COMPLETE }}]\n"
         )
     };
-    assert_eq!(format(&piece("")), "TAKT piece, 0.8 vocabulary");
-    assert_eq!(format(&piece("    required_permission_mode: edit\n")), "TAKT piece, 0.33 vocabulary");
+    assert_eq!(format(&piece("")), "TAKT workflow with the keys of 0.8");
+    assert_eq!(format(&piece("    required_permission_mode: edit\n")), "TAKT workflow with the keys of 0.33");
 }
 
 /// TAKT's own workflows, where they are at hand.

@@ -136,7 +136,7 @@ fn hints() {
     agents may answer `Done` for `closing`, but definitions say `closing`
     agents may answer `wait` for `repeat`, but definitions say `repeat`
     name a step of the flow: `initial.fix`, `continuation.fix`, `closure.fix`
-    use one of `sonnet`, `opus`, `haiku`, or a provider that knows it
+    use one of `sonnet`, `opus`, `haiku`, or an agent that knows it
     did you mean `sonnet`?
     ");
     let jumps = edit(&sound(), "\"enum\": [\"next\", \"repeat\"]", "\"enum\": [\"jump\", \"repeat\"]");

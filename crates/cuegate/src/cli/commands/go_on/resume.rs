@@ -148,7 +148,7 @@ pub(super) fn continue_run(
     print::print_line(&format!("run {id}: continues"));
     let code = go_on(place, &host, &id, ready, args.json)?;
     if said && has_unsent_note(&*host.journal, &id)? {
-        print::print_line("note: no agent was asked, so the text of `--say` was not used");
+        print::print_line("note: no agent was called, so the text of `--say` was not used");
     }
     Ok(code)
 }

@@ -64,7 +64,7 @@ pub(in crate::cli::commands) fn set_up(
             branch_worktree::remove_worktree(host.home.root(), &work, &branch, &format!("refs/{branch}"))?;
             return Err(Failure::usage(
                 format!("the setup command `{command}` of the worktree failed: {how}"),
-                "nothing was asked; fix `setup` in `[worktree]` of cuegate.toml",
+                "no agent was called; fix `setup` in `[worktree]` of cuegate.toml",
             ));
         }
     }
@@ -104,7 +104,7 @@ pub(in crate::cli::commands) fn check_baseline(
     match (rule, hopeless) {
         (BaselineRule::Refuse, None) => {
             let message = format!("`{}` fails before any change", clean_to_one_line(&first.command));
-            let hint = "nothing was asked; fix it first, or start the run anyway with `--no-baseline`";
+            let hint = "no agent was called; fix it first, or start the run anyway with `--no-baseline`";
             return Err(Failure::usage(message, hint));
         }
         // An agent would be paid for work that nothing can verify.

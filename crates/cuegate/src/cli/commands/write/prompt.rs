@@ -47,9 +47,12 @@ pub(in crate::cli::commands) fn preview_prompt(
         let all: Vec<&str> = asked().map(|step| &*step.name).collect();
         let hint = match find_nearest_name(name, all.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
-            None => format!("the steps that ask an agent are {}", all.join(", ")),
+            None => format!("the steps that call an agent are {}", all.join(", ")),
         };
-        return Err(Failure::usage(format!("`{}` has no step `{name}` that asks an agent", args.path), hint));
+        return Err(Failure::usage(
+            format!("`{}` has no step `{name}` that calls an agent", args.path),
+            hint,
+        ));
     };
     let defaults =
         flow.params.iter().filter_map(|param| Some((param.name.to_string(), param.default.clone()?)));
