@@ -3,10 +3,11 @@
 
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
+use cuegate_provider::locate_program;
 use cuegate_runner::sandbox::Sandbox;
 
 use super::{baseline::BaselineFailure, settings::ConfigEntry};
@@ -23,6 +24,8 @@ pub(crate) enum FailureCause {
     Variables(Vec<String>),
     /// The sandbox does not lead to these hosts with their ports.
     Hosts(Vec<String>),
+    /// The sandbox hides this program, which is installed.
+    Program(PathBuf),
     /// A program or a module is not installed.
     Missing(String),
 }
@@ -43,6 +46,9 @@ impl FailureCause {
             }
             FailureCause::Hosts(hosts) => {
                 format!("`{command}` fails in the sandbox, which does not lead to {}", list_names(hosts, ""))
+            }
+            FailureCause::Program(path) => {
+                format!("`{command}` cannot run: the sandbox hides `{}`", path.display())
             }
             FailureCause::Missing(what) => format!("`{command}` cannot run: {what}"),
         }
@@ -74,6 +80,10 @@ impl FailureCause {
             }
             FailureCause::Variables(names) => Some(ConfigEntry::list("sandbox", "environment", names)),
             FailureCause::Hosts(hosts) => Some(ConfigEntry::list("sandbox", "hosts", hosts)),
+            FailureCause::Program(path) => {
+                let folder = path.parent().unwrap_or(path).to_string_lossy().into_owned();
+                Some(ConfigEntry::list("sandbox", "readable", &[folder]))
+            }
             FailureCause::Missing(_) => None,
         }
     }
@@ -92,6 +102,9 @@ pub(crate) fn cause_in_sandbox(failed: &BaselineFailure, sandbox: &Sandbox) -> O
     let named: Vec<String> = named.map(str::to_owned).collect();
     if !named.is_empty() {
         return Some(FailureCause::Variables(named));
+    }
+    if let Some(path) = failed.text.lines().find_map(hidden_program_in) {
+        return Some(FailureCause::Program(path));
     }
     // Programs ask for hosts that they can do without, such as for news of a version.
     let is_named = |to: &&String| {
@@ -191,10 +204,24 @@ fn missing_in(line: &str) -> Option<String> {
     if line.contains("vendor/autoload.php") {
         return Some("the packages of composer are not installed".to_owned());
     }
-    // `sh: 1: pytest: not found`, `bash: line 1: pytest: command not found`, `pytest: command not found`.
+    missing_command_in(line).map(|name| format!("the command `{name}` is not installed"))
+}
+
+/// A program of the home folder that a line says is not there, and that is there outside: the sandbox hides that folder.
+fn hidden_program_in(line: &str) -> Option<PathBuf> {
+    // `bash: line 1: /home/me/bin/tool: No such file or directory`
+    let by_path = || line.trim().strip_suffix(": No such file or directory")?.rsplit(": ").next();
+    let path = locate_program(missing_command_in(line).or_else(by_path)?)?;
+    let home = std::env::home_dir()?;
+    (path.is_absolute() && path.starts_with(home)).then_some(path)
+}
+
+/// The command that a shell did not find: `sh: 1: pytest: not found`, `bash: line 1: pytest: command not found`.
+fn missing_command_in(line: &str) -> Option<&str> {
+    let line = line.trim();
     let before = line.strip_suffix(": command not found").or_else(|| line.strip_suffix(": not found"))?;
     let name = before.rsplit(": ").next()?.trim();
-    (!name.is_empty() && !name.contains(' ')).then(|| format!("the command `{name}` is not installed"))
+    (!name.is_empty() && !name.contains(' ')).then_some(name)
 }
 
 /// The command that installs the packages of a project, by its lock file: in `here`, or in a folder above it up to `top`.

@@ -107,6 +107,12 @@ pub(super) fn check_journal(root: &Path) -> Option<DoctorFinding> {
         return Some(DoctorFinding::of_machine(NAME, CheckStatus::Less, damage, hint));
     }
     let count = runs.iter().filter(|run| run.records > 0).count();
+    let mut damaged = runs.iter().filter_map(|run| cuegate_runner::read_records(&*journal, &run.run).err());
+    if let Some(first) = damaged.next() {
+        let found = format!("{} of {count} runs are damaged: {first}", damaged.count() + 1);
+        let hint = Some("`cuegate runs` lists the damaged runs and says how to go on");
+        return Some(DoctorFinding::of_machine(NAME, CheckStatus::Less, found, hint));
+    }
     let mut found = format!("{count} {}", if count == 1 { "run" } else { "runs" });
     for note in cuegate_runner::sandbox::put_aside_kept_out(home.dir()) {
         found.push_str(&format!("; {note}"));

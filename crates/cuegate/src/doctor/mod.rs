@@ -10,6 +10,7 @@ use cuegate_provider::{Inspection, Login};
 use cuegate_runner::get_status;
 use serde_json::{Value, json};
 
+use crate::Failure;
 use crate::config::Config;
 use crate::providers;
 use crate::run::start_run::Program;
@@ -57,6 +58,12 @@ pub struct DoctorFinding {
 }
 
 impl DoctorFinding {
+    /// A configuration that cannot be read, and why.
+    pub(crate) fn of_config(failure: Failure) -> DoctorFinding {
+        let found = DoctorFinding::of_machine("config", CheckStatus::Bad, failure.message, None);
+        DoctorFinding { hint: failure.hint, ..found }
+    }
+
     fn of_machine(name: &str, standing: CheckStatus, found: String, hint: Option<&str>) -> DoctorFinding {
         let hint = hint.filter(|_| standing != CheckStatus::Good).map(str::to_owned);
         DoctorFinding { name: name.to_owned(), standing, found, hint, provider: false }

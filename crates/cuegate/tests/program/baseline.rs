@@ -100,6 +100,13 @@ fn what_the_sandbox_keeps_from_a_validator_is_named_with_its_setting() {
     refused(reads, "", &["the variable `CARGO_MANIFEST_DIR`", "environment = [\"CARGO_MANIFEST_DIR\"]"]);
     let (_, ran) = run(reads, "[sandbox]\nenvironment = [\"CARGO_MANIFEST_DIR\"]\n", &[]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    // A program in the home folder.
+    let home = tempfile::TempDir::new_in(std::env::home_dir().unwrap()).unwrap();
+    let tool = home.path().join("tool");
+    std::fs::write(&tool, "#!/bin/sh\ntrue\n").unwrap();
+    std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let says = format!("readable = [{:?}]", home.path());
+    refused(tool.to_str().unwrap(), "", &["the sandbox hides `", &says, "[sandbox]"]);
     // A host that the output does not name explains nothing: the agent may repair what fails.
     let asks = "curl -s -m 3 http://telemetry.example.com > /dev/null 2>&1; test -e fixed";
     let (_, ran) = run(asks, "", &[]);

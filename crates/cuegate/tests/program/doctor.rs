@@ -176,6 +176,17 @@ fn without_a_provider_no_run_works() {
 }
 
 #[test]
+fn a_config_that_cannot_be_read_hides_nothing_else() {
+    let machine = Machine::new().with("claude", CLAUDE).keys().config("[run]\nretries = 3\n");
+    let ran = machine.doctor(&["--json"]);
+    assert_eq!((ran.code, &ran.json()["ok"]), (4, &json!(false)));
+    let [standing, found, hint] = machine.says("config");
+    assert!(standing == "no" && found.contains("cuegate.toml:2:1: unknown field `retries`"), "{found}");
+    assert!(hint.contains("docs/configuration.md"), "{hint}");
+    assert!(machine.says("git")[1].starts_with("git version"));
+}
+
+#[test]
 fn without_git_no_run_works() {
     let machine = Machine::new().with("claude", CLAUDE).keys().without("git");
     let ran = machine.doctor(&["--json"]);

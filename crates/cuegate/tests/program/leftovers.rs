@@ -134,4 +134,6 @@ fn a_damaged_run_is_listed_after_the_others() {
     let json = project.run(&["runs", "--json"]).json();
     assert_eq!(json["damaged"][0]["run"], first.as_str());
     assert!(project.run(&["status", &first]).stderr.contains("has lost records"));
+    let doctor = project.run(&["doctor"]);
+    assert!(doctor.stdout.contains("has lost records"), "{}", doctor.stdout);
 }

@@ -73,7 +73,7 @@ fn a_workflow_uses_what_an_installed_takt_brings() {
     }
     project.write("cuegate.toml", &format!("[takt]\nbuiltins = {package:?}\n"));
     let listed = project.run(&["list"]);
-    assert!(listed.stdout.contains("main"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("main") && !listed.stdout.contains("has errors"), "{}", listed.stdout);
     let report = json!({"build/work.md": "It is done."});
     project.script(
         "script.json",

@@ -64,10 +64,11 @@ pub(in crate::cli::commands) fn cancel_run(place: &ProjectPlace, args: &CancelAr
                     return cancel_run(place, args);
                 }
                 if since.elapsed() > PATIENCE {
-                    return Err(Failure::environment(format!(
-                        "run {id} is driven by {}, which does not respond",
-                        lease.owner
-                    )));
+                    let message = format!("run {id} is driven by {}, which does not respond", lease.owner);
+                    let hint = format!(
+                        "it is cancelled as soon as it does; or end that process, then `cuegate cancel {id}`"
+                    );
+                    return Err(Failure { hint: Some(hint), ..Failure::environment(message) });
                 }
                 std::thread::sleep(Duration::from_millis(50));
             }

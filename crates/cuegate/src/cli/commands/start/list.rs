@@ -9,7 +9,7 @@ use crate::before_start::review::hidden_definition;
 use crate::built_in::look_at_built_in;
 use crate::cli::commands::{ProjectPlace, open_disk_files};
 use crate::cli::print;
-use crate::definition::{NamedDefinition, Origin, find_definition, named_definitions, names_in_home};
+use crate::definition::{NamedDefinition, Origin, named_definitions, names_in_home};
 use crate::init::STARTERS;
 use crate::run::typical_cost::{KnownCosts, describe_calls, usual_calls};
 use crate::{Failure, definition, exit};
@@ -143,17 +143,16 @@ fn list_entry_of_definition(place: &ProjectPlace, named: NamedDefinition) -> Lis
     let hides = hidden_definition(&named, &names_in_home(place.home.root()));
     let NamedDefinition { name, path, origin } = named;
     let form = if path.is_dir() { "agent" } else { "workflow" };
-    let read =
-        find_definition(&path.to_string_lossy(), &place.here, place.home.root()).ok().and_then(|location| {
-            let files = open_disk_files(&location).ok()?;
-            Some(definition::inspect_definition(
-                &files,
-                &location.base,
-                location.file.as_deref(),
-                &[],
-                &RecordedLoadOptions::default(),
-            ))
-        });
+    let read = place.locate(&path.to_string_lossy()).ok().and_then(|location| {
+        let files = open_disk_files(&location).ok()?;
+        Some(definition::inspect_definition(
+            &files,
+            &location.base,
+            location.file.as_deref(),
+            &[],
+            &RecordedLoadOptions::default(),
+        ))
+    });
     let description = read.as_ref().map(|read| match &read.settings.description {
         text if text.is_empty() => read.settings.title.clone(),
         text => text.lines().next().unwrap_or_default().to_owned(),

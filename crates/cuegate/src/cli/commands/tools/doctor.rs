@@ -3,7 +3,7 @@
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
 use crate::config::{self, Config};
-use crate::doctor::{self, AttackOutcome};
+use crate::doctor::{self, AttackOutcome, DoctorFinding};
 use crate::run::start_run::Program;
 use crate::{Failure, exit};
 use clap::Args;
@@ -19,11 +19,17 @@ pub(crate) struct DoctorArgs {
 }
 
 pub(in crate::cli::commands) fn run_doctor(place: &ProjectPlace, args: &DoctorArgs) -> Result<u8, Failure> {
-    let config = config::load_config(place.home.root())?;
+    let root = place.home.root();
     if args.sandbox {
-        return self_test(&config, args.json);
+        return self_test(&config::load_config(root)?, args.json);
     }
-    let findings = doctor::check_requirements(place.home.root(), &Program::current()?, &config);
+    // The rest of the machine is worth knowing, whatever the file says.
+    let (config, refused) = match config::load_config(root) {
+        Ok(config) => (config, None),
+        Err(failure) => (Config::default(), Some(DoctorFinding::of_config(failure))),
+    };
+    let mut findings = doctor::check_requirements(root, &Program::current()?, &config);
+    findings.splice(0..0, refused);
     let ok = doctor::can_run(&findings);
     if args.json {
         print::print_json(&doctor::to_json(&findings));
