@@ -227,7 +227,7 @@ pub enum Event {
         key: Str,
         /// The value: text as it is, everything else as JSON.
         value: BlobRef,
-        /// The value itself if it is short, because conditions select by it.
+        /// A copy of a short value: deciding does no IO, and selectors and conditions compare this text.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         scalar: Option<Str>,
         /// Whether an agent wrote it as text, rather than a number or a boolean.

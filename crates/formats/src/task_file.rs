@@ -74,14 +74,14 @@ pub fn read_tasks(path: &str, text: &str) -> Result<Vec<ListedTask>, TaskListErr
                             for Entry { key, value, .. } in values {
                                 let Some(text) = value.scalar_text() else {
                                     let message =
-                                        format!("the value of `{key}` is no text, number or boolean");
+                                        format!("the value of `{key}` is not text, a number or a boolean");
                                     return wrong(value, message, "give a single value");
                                 };
                                 task.set.insert(key.to_string(), text.to_string());
                             }
                         }
-                        ("task", _) => return wrong(value, "`task` is no text".to_owned(), ENTRY),
-                        ("set", _) => return wrong(value, "`set` is no mapping".to_owned(), ENTRY),
+                        ("task", _) => return wrong(value, "`task` is not text".to_owned(), ENTRY),
+                        ("set", _) => return wrong(value, "`set` is not a mapping".to_owned(), ENTRY),
                         _ => return wrong(value, format!("unknown key `{key}` of a task"), ENTRY),
                     }
                 }
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(refused("- one\n- set: {a: 1}\n"), (2, "the task is empty".into()));
         assert_eq!(
             refused("- task: one\n  set: {a: [1]}\n"),
-            (2, "the value of `a` is no text, number or boolean".into())
+            (2, "the value of `a` is not text, a number or a boolean".into())
         );
         assert_eq!(refused("- one\n- 'two\n").0, 3);
         assert_eq!(refused("").0, 1);

@@ -29,7 +29,7 @@ pub use ask::{
 };
 pub use program::locate::{exclude_from_path, locate_or_missing, locate_program, search_path};
 pub use program::probe::capture_program_output;
-pub use program::redact_env::without_secrets;
+pub use program::redact_env::wrap_redacting_reader;
 pub use redact::{Redactor, environment_secrets, is_secret_name};
 pub use sandbox_needs::{NetworkService, SandboxNeeds, calling_session};
 pub use token_prices::{Price, Prices};

@@ -20,7 +20,7 @@ pub fn post_json(
     body: &serde_json::Value,
     timeout: Duration,
 ) -> Result<(), String> {
-    let uri: Uri = address.parse().map_err(|error| format!("`{address}` is no address: {error}"))?;
+    let uri: Uri = address.parse().map_err(|error| format!("`{address}` is not an address: {error}"))?;
     let mut request = build_http_agent(&uri, timeout).post(uri).header("Content-Type", "application/json");
     for (name, value) in headers {
         request = request.header(name, value);
@@ -37,7 +37,7 @@ pub fn post_json(
 /// # Errors
 /// Why it did not answer.
 pub fn get_status(address: &str, headers: &[(String, String)], timeout: Duration) -> Result<u16, String> {
-    let uri: Uri = address.parse().map_err(|error| format!("`{address}` is no address: {error}"))?;
+    let uri: Uri = address.parse().map_err(|error| format!("`{address}` is not an address: {error}"))?;
     let mut request = build_http_agent(&uri, timeout).get(uri);
     for (name, value) in headers {
         request = request.header(name, value);

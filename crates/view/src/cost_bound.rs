@@ -46,11 +46,11 @@ pub fn price_json(found: &Certificate, sources: &Sources) -> Value {
             WalkEnd::Shape => "shape",
             WalkEnd::Budget => "budget",
         },
-        "lever": found.lever.as_ref().map(|lever| lever_json(lever, sources)),
+        "lever": found.lever.as_ref().map(|lever| sensitivity_json(lever, sources)),
     })
 }
 
-fn lever_json(lever: &Sensitivity, sources: &Sources) -> Value {
+fn sensitivity_json(lever: &Sensitivity, sources: &Sources) -> Value {
     let place = lever.span.and_then(|span| Some((sources.get(span.file)?, sources.locate(span))));
     json!({
         "key": lever.key,
@@ -69,7 +69,9 @@ fn lever_json(lever: &Sensitivity, sources: &Sources) -> Value {
 fn describe_reduction(lever: &Sensitivity, sources: &Sources) -> String {
     let file = |span: Span| Some((sources.get(span.file)?, sources.locate(span).line));
     let place = match lever.span {
-        Some(span) => file(span).map_or(String::new(), |(file, line)| format!(" ({}:{line})", file.shown())),
+        Some(span) => {
+            file(span).map_or(String::new(), |(file, line)| format!(" ({}:{line})", file.display_path()))
+        }
         None if lever.key.starts_with("--") => String::new(),
         None => " (`[run]` in cuegate.toml)".to_owned(),
     };

@@ -59,7 +59,7 @@ impl Connections {
         router: Router,
     ) {
         let connection = Connection { number, all: Arc::clone(self) };
-        let service = service_for(router, connection);
+        let service = service_of_connection(router, connection);
         let mut unproven = self.lock();
         let task = tokio::spawn(async move {
             let mut http = hyper::server::conn::http1::Builder::new();
@@ -78,7 +78,7 @@ impl Connections {
 }
 
 /// The service of one connection: its requests know which one they are of.
-fn service_for(
+fn service_of_connection(
     router: Router,
     connection: Connection,
 ) -> axum::routing::RouterIntoService<hyper::body::Incoming, ()> {

@@ -53,7 +53,7 @@ impl ConfigEntry {
             text.parse().map_err(|error: toml_edit::TomlError| failed(error.to_string()))?;
         let table = document.entry(self.table).or_insert_with(|| Item::Table(Table::new()));
         let table =
-            table.as_table_like_mut().ok_or_else(|| failed(format!("`{}` is no table", self.table)))?;
+            table.as_table_like_mut().ok_or_else(|| failed(format!("`{}` is not a table", self.table)))?;
         match table.get_mut(self.key) {
             None => _ = table.insert(self.key, self.item()),
             Some(known) => {

@@ -66,7 +66,7 @@ fn check_finalize(
     })?;
     if heads.contains_key("refs/heads/cuegate") {
         return Err(Failure::usage(
-            format!("`{remote}` has a branch `cuegate`, so that no branch `cuegate/RUN` can be pushed"),
+            format!("`{remote}` has a branch `cuegate`, so no branch `cuegate/RUN` can be pushed"),
             "rename it there",
         ));
     }

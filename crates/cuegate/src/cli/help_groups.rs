@@ -72,7 +72,7 @@ pub(super) fn advise_on(error: &clap::Error, args: &[String]) -> Option<String> 
     }
     // A number below 0 is read as an option.
     let number = word.strip_prefix('-').is_some_and(|rest| rest.parse::<f64>().is_ok());
-    number.then(|| format!("`{word}` is no valid amount: it must be greater than 0"))
+    number.then(|| format!("`{word}` is not a valid amount: it must be greater than 0"))
 }
 
 #[cfg(test)]

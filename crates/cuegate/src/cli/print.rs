@@ -418,7 +418,7 @@ fn render_finding(
         let (from, to) = (file.text.floor_char_boundary(from), file.text.ceil_char_boundary(to));
         let snippet = Snippet::source(&file.text[from..to])
             .line_start(sources.locate(finding.span).line as usize)
-            .path(plain(file.shown()))
+            .path(plain(file.display_path()))
             .annotation(AnnotationKind::Primary.span(start - from..end.min(to) - from));
         group = group.element(snippet);
         before = file.text[first..from].chars().count();
@@ -438,7 +438,7 @@ fn render_finding(
         && let Some(file) = sources.get(finding.span.file)
     {
         let at = sources.locate(finding.span);
-        let place = format!("{}:{}:", file.shown(), at.line);
+        let place = format!("{}:{}:", file.display_path(), at.line);
         rendered = rendered.replacen(
             &format!("{place}{}", at.column as usize - before),
             &format!("{place}{}", at.column),

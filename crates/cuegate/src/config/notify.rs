@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for NotifyConfig {
                     |address: &String| address.starts_with("https://") || address.starts_with("http://");
                 if let Some(wrong) = webhook.as_ref().filter(|address| !is_address(address)) {
                     return Err(serde::de::Error::custom(format!(
-                        "`{wrong}` is no address: it begins with https:// or http://"
+                        "`{wrong}` is not an address: it begins with https:// or http://"
                     )));
                 }
                 Ok(NotifyConfig { command, desktop, webhook })
@@ -80,7 +80,7 @@ mod tests {
         for (text, wanted) in [
             ("notify = 1", "a shell command, or a table"),
             ("[notify]\nwebhok = 'https://e.test'", "unknown field `webhok`"),
-            ("[notify]\nwebhook = 'e.test'", "`e.test` is no address"),
+            ("[notify]\nwebhook = 'e.test'", "`e.test` is not an address"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(wanted), "{text}: {error}");

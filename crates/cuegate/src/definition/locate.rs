@@ -303,7 +303,7 @@ mod tests {
         let mut sources = Sources::default();
         let own = ["pieces/mine.yaml", "personas/x.md"].map(|path| sources.add(path, ""));
         found.show_in(&mut sources);
-        let shown = own.map(|id| sources.get(id).unwrap().shown().to_owned());
+        let shown = own.map(|id| sources.get(id).unwrap().display_path().to_owned());
         assert_eq!(shown, ["mine.yaml", "../personas/x.md"]);
         // From a sibling folder a piece is shown with its full path.
         let beside = home.join(".takt/other");

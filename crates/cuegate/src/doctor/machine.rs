@@ -47,7 +47,7 @@ pub(super) fn check_git(root: &Path) -> DoctorFinding {
             "git",
             CheckStatus::Less,
             format!("{version}, but this folder is not in a repository"),
-            Some("run `git init` and commit, so that runs can list changes and reject forbidden ones"),
+            Some("run `git init` and commit, so runs can list changes and reject forbidden ones"),
         ),
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn merge_into_folder(
     for file in shared.iter().chain(own.iter().rev()) {
         let path = top.join(&file.path);
         made.folders(root, path.parent().unwrap_or(&top))?;
-        let place = match made.file(&path, &file.text) {
+        let place = match made.create_file(&path, &file.text) {
             Ok(()) => &mut left.written,
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(failure_of_file_error("write", &path, &error));
@@ -71,7 +71,7 @@ fn is_there(path: &Path) -> bool {
 #[derive(Default)]
 struct CreatedPaths {
     files: Vec<PathBuf>,
-    folders: Vec<PathBuf>,
+    create_folders: Vec<PathBuf>,
 }
 
 impl CreatedPaths {
@@ -89,7 +89,7 @@ impl CreatedPaths {
         let mut missing: Vec<&Path> = folder.ancestors().take_while(|folder| *folder != there).collect();
         while let Some(next) = missing.pop() {
             match fs::create_dir(next) {
-                Ok(()) => self.folders.push(next.to_owned()),
+                Ok(()) => self.create_folders.push(next.to_owned()),
                 // Another process created it first.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failure_of_file_error("create", next, &error)),
@@ -99,7 +99,7 @@ impl CreatedPaths {
     }
 
     /// Writes a new file; never overwrites an existing one.
-    fn file(&mut self, path: &Path, text: &str) -> io::Result<()> {
+    fn create_file(&mut self, path: &Path, text: &str) -> io::Result<()> {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
         self.files.push(path.to_owned());
         file.write_all(text.as_bytes())
@@ -107,7 +107,7 @@ impl CreatedPaths {
 
     fn keep(mut self) {
         self.files.clear();
-        self.folders.clear();
+        self.create_folders.clear();
     }
 }
 
@@ -116,7 +116,7 @@ impl Drop for CreatedPaths {
         for file in &self.files {
             let _ = fs::remove_file(file);
         }
-        for folder in self.folders.iter().rev() {
+        for folder in self.create_folders.iter().rev() {
             // Removes the folder only if it is empty: another process may use it.
             let _ = fs::remove_dir(folder);
         }

@@ -559,7 +559,7 @@ fn flags_that_every_run_would_refuse_are_refused_before() {
     );
     assert_eq!(project.runs(), 0);
     let ran = project.run(&[&WORK[..], &["--from", "."]].concat());
-    assert!(ran.code == 2 && ran.stderr.contains("`.` is no file"), "{}", ran.stderr);
+    assert!(ran.code == 2 && ran.stderr.contains("`.` is not a file"), "{}", ran.stderr);
 }
 
 #[test]

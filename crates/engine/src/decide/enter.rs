@@ -165,9 +165,9 @@ pub(super) fn is_empty(decider: &Decider<'_>, step: &Step<StepId>) -> bool {
     members.iter().all(|member| is_absent(&decider.run, decider.flow.step(*member)))
 }
 
-/// What is wrong with a selection that leaves nobody.
+/// The message when an answer selects none of the members of a parallel step.
 pub(super) fn describe_empty_selection(step: &Step<StepId>) -> String {
-    format!("the answer selects nobody, so that `{}` has no work", step.name)
+    format!("the answer selects nobody, so `{}` has no work", step.name)
 }
 
 /// Whether a member does not work in this visit.

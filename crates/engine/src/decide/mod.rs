@@ -100,7 +100,7 @@ pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Comple
     decider.decision
 }
 
-/// A decision in the making: the state moves on with every event, so that later rules see earlier ones.
+/// Builds one decision. Each emitted event is applied to `run` at once, so that later rules see the state after it.
 struct Decider<'f> {
     flow: &'f Flow,
     run: Run,

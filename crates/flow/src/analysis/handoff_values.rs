@@ -11,7 +11,7 @@ use super::bit_set::BitSet;
 use super::graph::{fallback_of_step, judges_of_gate, list_asked_steps, steps_of_target};
 use super::{
     newest_values,
-    newest_values::{PossibleValue, Values},
+    newest_values::{PossibleValue, PossibleValues},
 };
 use crate::{
     Str,
@@ -359,14 +359,14 @@ impl ValueTargets {
 }
 
 /// The values that answers leave under selecting names, before numbering: by step, name and values.
-struct Answers(Vec<Vec<(u32, Arc<Values>)>>);
+struct Answers(Vec<Vec<(u32, Arc<PossibleValues>)>>);
 
 impl Answers {
     fn of<'f>(flow: &'f Flow, names: &[Str]) -> Answers {
         // Steps may share a schema of many values.
-        let mut known: BTreeMap<(Option<u32>, &'f FieldPath), Arc<Values>> = BTreeMap::new();
+        let mut known: BTreeMap<(Option<u32>, &'f FieldPath), Arc<PossibleValues>> = BTreeMap::new();
         let of_step = |step: &'f Step<StepId>| {
-            let mut found: Vec<(u32, Arc<Values>)> = Vec::new();
+            let mut found: Vec<(u32, Arc<PossibleValues>)> = Vec::new();
             let schema = match &step.act {
                 Act::Ask(ask) => ask.schema,
                 _ => None,
@@ -388,8 +388,8 @@ impl Answers {
 
     /// The same with numbered values.
     fn numbered(&self, keys: &[SelectingKey]) -> Vec<Vec<StepKeyValues>> {
-        let mut known: HashMap<(u32, *const Values), Arc<BitSet>> = HashMap::new();
-        let mut left = |(key, values): &(u32, Arc<Values>)| {
+        let mut known: HashMap<(u32, *const PossibleValues), Arc<BitSet>> = HashMap::new();
+        let mut left = |(key, values): &(u32, Arc<PossibleValues>)| {
             let row = known.entry((*key, Arc::as_ptr(values))).or_insert_with(|| {
                 let present = values.iter().filter(|value| **value != PossibleValue::Absent);
                 let mut row = BitSet::default();
@@ -410,7 +410,7 @@ impl Answers {
 
 /// The selecting names with all values that select or are handed off under them.
 fn number_key_values(flow: &Flow, names: Vec<Str>, answers: &Answers) -> Vec<SelectingKey> {
-    let mut listed: Vec<Values> = vec![Values::new(); names.len()];
+    let mut listed: Vec<PossibleValues> = vec![PossibleValues::new(); names.len()];
     let mut seen = std::collections::HashSet::new();
     for (key, values) in answers.0.iter().flatten() {
         if seen.insert((*key, Arc::as_ptr(values))) {
@@ -425,7 +425,7 @@ fn number_key_values(flow: &Flow, names: Vec<Str>, answers: &Answers) -> Vec<Sel
             listed[key].extend(cases.iter().map(|(case, _)| PossibleValue::Is(case.clone())));
         }
     }
-    let key = |(name, listed): (Str, Values)| {
+    let key = |(name, listed): (Str, PossibleValues)| {
         let (listed, mut numbers) = (Vec::from_iter(listed), HashMap::<u64, Vec<u32>>::new());
         for (at, value) in (1..).zip(&listed) {
             if let PossibleValue::Is(text) = value

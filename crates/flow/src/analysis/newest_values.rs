@@ -21,17 +21,17 @@ pub(crate) enum PossibleValue {
 }
 
 /// A set of possible values.
-pub(crate) type Values = BTreeSet<PossibleValue>;
+pub(crate) type PossibleValues = BTreeSet<PossibleValue>;
 
 /// The possible values of an answer at a path. Without a list in the schema, everything is possible.
-pub(crate) fn values_of_answer(schema: Option<&Schema>, path: &FieldPath) -> Values {
+pub(crate) fn values_of_answer(schema: Option<&Schema>, path: &FieldPath) -> PossibleValues {
     let Some(schema) = schema else { return BTreeSet::from([PossibleValue::Absent, PossibleValue::Other]) };
     let Some(listed) = schema.values_at(path) else {
-        let mut values = Values::from([classify_unlisted_value(schema, path)]);
+        let mut values = PossibleValues::from([classify_unlisted_value(schema, path)]);
         values.extend((!schema.always_has(path)).then_some(PossibleValue::Absent));
         return values;
     };
-    let mut values: Values = listed
+    let mut values: PossibleValues = listed
         .iter()
         .map(|value| match value {
             serde_json::Value::Null => PossibleValue::Absent,
@@ -79,7 +79,7 @@ pub(crate) fn list_selecting_names(flow: &Flow) -> Vec<Str> {
 
 /// The targets that some values select.
 pub(crate) fn select_targets(
-    values: &Values,
+    values: &PossibleValues,
     cases: &[(Str, StepId)],
     default: Option<StepId>,
 ) -> Vec<StepId> {
@@ -156,18 +156,18 @@ mod tests {
             values_of_answer(Some(&Schema::new(schema).unwrap()), &FieldPath::parse("kind").unwrap())
         };
         let list = || PossibleValue::Whole("[…]".into());
-        assert_eq!(answered(serde_json::json!({"type": "array"})), Values::from([list()]));
+        assert_eq!(answered(serde_json::json!({"type": "array"})), PossibleValues::from([list()]));
         assert_eq!(
             answered(serde_json::json!({"type": ["array", "null"]})),
-            Values::from([PossibleValue::Absent, list()])
+            PossibleValues::from([PossibleValue::Absent, list()])
         );
         assert_eq!(
             answered(serde_json::json!({"type": "object"})),
-            Values::from([PossibleValue::Whole("{…}".into())])
+            PossibleValues::from([PossibleValue::Whole("{…}".into())])
         );
         assert_eq!(
             answered(serde_json::json!({"type": ["object", "string"]})),
-            Values::from([PossibleValue::Other])
+            PossibleValues::from([PossibleValue::Other])
         );
     }
 

@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn long_quoted_values_are_cut() {
         let long = "ä".repeat(QUOTED_MAX + 1);
-        let cut = format!("`{}…` is no step, {long}", "ä".repeat(QUOTED_MAX - 1));
-        assert_eq!(shorten_quoted_values(format!("`{long}` is no step, {long}")), cut);
+        let cut = format!("`{}…` is not a step, {long}", "ä".repeat(QUOTED_MAX - 1));
+        assert_eq!(shorten_quoted_values(format!("`{long}` is not a step, {long}")), cut);
         assert_eq!(shorten_quoted_values(format!("`a` {long} `b`")), format!("`a` {long} `b`"));
     }
 }

@@ -53,13 +53,13 @@ pub struct SourceFile {
 
 impl SourceFile {
     /// Its display path: relative to the project, or absolute for a file outside it.
-    pub fn shown(&self) -> &str {
+    pub fn display_path(&self) -> &str {
         self.elsewhere.as_deref().unwrap_or(&self.path)
     }
 
     /// Its path for programs: as displayed, but relative to the definition's folder if the display path is absolute.
     pub fn given(&self) -> &str {
-        let shown = self.shown();
+        let shown = self.display_path();
         if Path::new(shown).is_absolute() { &self.path } else { shown }
     }
 

@@ -67,7 +67,7 @@ impl fmt::Debug for Schema {
 fn explain_compile_error(error: &jsonschema::ValidationError<'_>) -> String {
     match error.kind() {
         jsonschema::error::ValidationErrorKind::Format { format } if format == "regex" => {
-            format!("{} is no regular expression, or one that is too large", error.instance())
+            format!("{} is not a regular expression, or is too large", error.instance())
         }
         _ => error.to_string(),
     }

@@ -106,7 +106,7 @@ pub(crate) fn is_piece_path(path: &str, span: Span, found: &Findings) -> bool {
             Diagnostic::error(
                 codes::INVALID_VALUE,
                 span,
-                format!("`{path}` is a TAKT workflow, which an agent cannot have as its registry"),
+                format!("`{path}` is a TAKT workflow; the registry of an agent is a JSON file"),
             )
             .hint(format!("check and run the workflow by itself: `cuegate check {path}`")),
         );

@@ -78,7 +78,7 @@ fn is_plain(map: &Map<String, Value>) -> bool {
 
 /// Whether a schema is of objects, names what they hold, and does not say whether they hold more.
 fn is_open(map: &Map<String, Value>) -> bool {
-    let is_object = match map.look("type") {
+    let is_object = match map.find_key("type") {
         Some(Value::String(kind)) => kind == "object",
         Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
         _ => false,

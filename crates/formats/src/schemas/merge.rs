@@ -80,8 +80,8 @@ pub(crate) fn merge_schemas(
 /// What a schema says of all properties that it does not name holds of those that the other one names. Returns what has to
 /// stand beside it, where patterns name properties: nobody can list which.
 fn of_the_rest(one: &Map<String, Value>, other: &mut Map<String, Value>) -> Option<Value> {
-    let rest = one.look("additionalProperties").filter(|rest| rest.is_object())?;
-    let names = |key: &str| one.look(key).and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    let rest = one.find_key("additionalProperties").filter(|rest| rest.is_object())?;
+    let names = |key: &str| one.find_key(key).and_then(Value::as_object).into_iter().flat_map(Map::keys);
     if !other.has("properties") && !other.has("patternProperties") {
         return None;
     }
@@ -135,18 +135,18 @@ fn merge_part(
 /// Whether a group of keywords is in both of two schemas, not the same in both, and has to be read as a whole.
 fn are_apart(group: &[&str], one: &Map<String, Value>, other: &Map<String, Value>) -> bool {
     let has = |schema: &Map<String, Value>| group.iter().any(|key| schema.has(key));
-    let is_same = || group.iter().all(|key| one.look(key) == other.look(key));
+    let is_same = || group.iter().all(|key| one.find_key(key) == other.find_key(key));
     if !has(one) || !has(other) || is_same() {
         return false;
     }
     match group[0] {
         "prefixItems" => [one, other].iter().any(|schema| {
             group.iter().any(|key| *key != "items" && schema.has(key))
-                || schema.look("items").is_some_and(Value::is_array)
+                || schema.find_key("items").is_some_and(Value::is_array)
         }),
         // In draft 4 what is excluded is said by a truth value beside the bound.
         "minimum" | "maximum" => {
-            [one, other].iter().any(|schema| schema.look(group[1]).is_some_and(Value::is_boolean))
+            [one, other].iter().any(|schema| schema.find_key(group[1]).is_some_and(Value::is_boolean))
         }
         _ => true,
     }

@@ -278,10 +278,12 @@ fn check_reports(piece: &PieceDefinition<'_>, desk: &SourceLoader<'_>) -> Vec<St
                 desk.found.push(finding.step(movement.name.text).hint("rename one of them"));
             }
             if let Some(other) = caseless.clash_but_for_case(&report.name).map(|at| reports[at]) {
-                let message =
-                    format!("`{}` and `{}` are one file where case does not count", other.name, report.name);
+                let message = format!(
+                    "`{}` and `{}` are the same file on a case-insensitive file system",
+                    other.name, report.name
+                );
                 let finding = Diagnostic::warning(codes::REPORT_NAME, report.span, message);
-                let hint = "write it the same if it is the same report, else call one of them otherwise";
+                let hint = "use one spelling if they are the same report, or rename one of them";
                 desk.found.push(finding.step(movement.name.text).hint(hint));
             }
             files.add(&report.name, reports.len());

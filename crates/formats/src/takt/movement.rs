@@ -441,7 +441,7 @@ fn missing_edit(fields: &Fields<'_, '_>, step: &str, mode: Option<&str>) {
         Some("full") => "everything",
         Some("edit") => "files",
         _ => {
-            let message = format!("`edit` is missing, so that `{step}` may change nothing");
+            let message = format!("`edit` is missing, so `{step}` may change nothing");
             let finding = Diagnostic::warning(codes::MISSING_EDIT, fields.opening(), message);
             fields.push(finding.hint("add `edit: true` or `edit: false`"));
             return;
@@ -485,7 +485,7 @@ pub(super) fn is_empty_list(fields: &Fields<'_, '_>, key: &'static str) -> bool 
 /// Reports rules that are all `interactive_only`: a headless run needs at least one.
 pub(super) fn some_left(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
     if !rules.is_empty() && rules.iter().all(|rule| rule.hidden) {
-        let message = "all rules are `interactive_only`, so that none applies in an unattended run";
+        let message = "all rules are `interactive_only`, so none applies in an unattended run";
         let finding = Diagnostic::error(codes::MISSING_TRANSITION, rules_span(rules), message);
         fields.push(finding.hint("add a rule that holds without a person"));
     }

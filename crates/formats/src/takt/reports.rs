@@ -158,7 +158,7 @@ fn unsafe_name(name: &str) -> Option<&'static str> {
     if name.trim().is_empty() {
         Some("it is empty")
     } else if name.starts_with(['/', '~']) || drive {
-        Some("it is no relative path")
+        Some("it is not a relative path")
     } else if name.contains('\\') || name.chars().any(char::is_control) {
         Some("it holds a backslash or a control character")
     } else if name.len() > NAME_BYTES_MAX {

@@ -167,7 +167,7 @@ impl<'t> Parser<'t> {
         let name = name.trim();
         let mut misread = true;
         if !matches!(word, "each" | "if") {
-            self.fault(at, format!("`{{{{#{word}}}}}` is no block: there are `each` and `if`"));
+            self.fault(at, format!("`{{{{#{word}}}}}` is not a block: there are `each` and `if`"));
         } else if !is_name(name) || name == "this" || name.starts_with("this.") {
             self.fault(at, format!("`{{{{#{word}}}}}` needs the name of a failure value"));
         } else if self.open.len() == NESTING_MAX && !std::mem::replace(&mut self.too_deep, true) {
@@ -282,9 +282,9 @@ mod tests {
             ("{{#if x}}{{/each}}{{/if}}", vec![(9, "`{{/each}}` does not close `{{#if x}}`")]),
             ("{{else}}", vec![(0, "`{{else}}` belongs into an `{{#if}}`, once")]),
             ("{{this}}", vec![(0, "`{{this}}` belongs into an `{{#each}}`")]),
-            ("{{#unless x}}", vec![(0, "`{{#unless}}` is no block: there are `each` and `if`")]),
+            ("{{#unless x}}", vec![(0, "`{{#unless}}` is not a block: there are `each` and `if`")]),
             ("{{#each}}{{/each}}", vec![(0, "`{{#each}}` needs the name of a failure value")]),
-            ("{{#fi x}}a{{else}}b{{/if}}", vec![(0, "`{{#fi}}` is no block: there are `each` and `if`")]),
+            ("{{#fi x}}a{{else}}b{{/if}}", vec![(0, "`{{#fi}}` is not a block: there are `each` and `if`")]),
             ("{{#if x}}a{{/fi}}b", vec![(10, "`{{/fi}}` does not close `{{#if x}}`")]),
             (
                 "{{#if x}}{{#each y}}{{this}}{{/if}}{{#if z}}{{/if}}",

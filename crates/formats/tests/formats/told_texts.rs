@@ -14,15 +14,15 @@ fn failure(added: &str) -> String {
 #[test]
 fn values_of_validators_in_the_wrong_braces() {
     for (added, written) in [
-        ("See {changedFiles}.", "`{changedFiles}` stays text"),
-        ("See {{changedFiles}.", "`{{changedFiles}` stays text"),
-        ("See {changedFiles}}.", "`{changedFiles}}` stays text"),
-        ("See \"{changedFiles}\".", "`{changedFiles}` stays text"),
-        ("use ```x``` and\n{changedFiles}", "`{changedFiles}` stays text"),
-        ("```x``` is code\n{changedFiles}", "`{changedFiles}` stays text"),
-        ("    Indented like the line above {changedFiles}", "`{changedFiles}` stays text"),
-        ("{{#each changedFiles}}{{@index}} {{this}}{{/each}}", "`{{@index}}` stays text"),
-        ("{{^changedFiles}}", "`{{^changedFiles}}` stays text"),
+        ("See {changedFiles}.", "`{changedFiles}` is not replaced"),
+        ("See {{changedFiles}.", "`{{changedFiles}` is not replaced"),
+        ("See {changedFiles}}.", "`{changedFiles}}` is not replaced"),
+        ("See \"{changedFiles}\".", "`{changedFiles}` is not replaced"),
+        ("use ```x``` and\n{changedFiles}", "`{changedFiles}` is not replaced"),
+        ("```x``` is code\n{changedFiles}", "`{changedFiles}` is not replaced"),
+        ("    Indented like the line above {changedFiles}", "`{changedFiles}` is not replaced"),
+        ("{{#each changedFiles}}{{@index}} {{this}}{{/each}}", "`{{@index}}` is not replaced"),
+        ("{{^changedFiles}}", "`{{^changedFiles}}` is not replaced"),
     ] {
         says(&failure(added), &["f_failed_git-dirty.md:", "warning[unknown-placeholder]", written]);
     }
@@ -99,15 +99,15 @@ fn placeholders_in_quotations() {
 fn placeholders_written_otherwise() {
     let variable = |written: &str| broken(&[("#{uv-issue} against", &format!("#{written} against"))]);
     for written in ["{ uv-issue }", "{uv-issue }", "{UV-issue}", "{ Uv_issue}", "{uv: issue}"] {
-        says(&variable(written), &[&format!("`{written}` stays text\n")]);
+        says(&variable(written), &[&format!("`{written}` is not replaced\n")]);
     }
     let section = |written: &str| broken(&[("{section.context}Plan", &format!("{written} Plan"))]);
     for written in ["{ section.context }", "{Section.context}", "{section:context}", "{section.contxt }"] {
-        says(&section(written), &[&format!("`{written}` stays text\n")]);
+        says(&section(written), &[&format!("`{written}` is not replaced\n")]);
     }
     let text = "{input_text} { input_text }, { input_text } and { input_text }";
     let often = broken(&[("{input_text}", text)]);
-    says(&often, &["`{ input_text }` stays text, here and at 2 more places"]);
+    says(&often, &["`{ input_text }` is not replaced, here and at 2 more places"]);
     for text in [
         "{section_title}",
         "{uv:1}",
@@ -125,9 +125,9 @@ fn placeholders_written_otherwise() {
 #[test]
 fn placeholders_that_nothing_closes() {
     let found = broken(&[("{input_text}", "{input_text now")]);
-    assert!(found.contains("`{input_text` stays text: its `}` is missing"), "{found}");
+    assert!(found.contains("`{input_text` is not replaced: its `}` is missing"), "{found}");
     let found = broken(&[("#{uv-issue} against", "#{uv-issue against")]);
-    says(&found, &["`{uv-issue` stays text: its `}` is missing"]);
+    says(&found, &["`{uv-issue` is not replaced: its `}` is missing"]);
     let piece = |to: &str| -> String {
         let mut files: Project = piece_support::sound();
         for bytes in files.values_mut() {
@@ -136,8 +136,8 @@ fn placeholders_that_nothing_closes() {
         findings_of(piece_support::load(&files, |_| {}))
     };
     for (to, written) in [
-        ("Plan {task}. See {report:plan.md", "`{report:plan.md` stays text: no brace closes it"),
-        ("Plan {task}, {task.", "`{task` stays text: no brace closes it"),
+        ("Plan {task}. See {report:plan.md", "`{report:plan.md` is not replaced: no brace closes it"),
+        ("Plan {task}, {task.", "`{task` is not replaced: no brace closes it"),
     ] {
         says(&piece(to), &["warning[unknown-placeholder]", written]);
     }

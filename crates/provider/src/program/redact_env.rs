@@ -75,7 +75,7 @@ impl AnswerReader for Box<dyn AnswerReader> {
 }
 
 /// Wraps the reader of any provider, so that no secret of the environment gets into the journal.
-pub fn without_secrets(reader: Box<dyn AnswerReader>) -> Box<dyn AnswerReader> {
+pub fn wrap_redacting_reader(reader: Box<dyn AnswerReader>) -> Box<dyn AnswerReader> {
     match environment_secrets() {
         secrets if secrets.is_idle() => reader,
         secrets => Box::new(RedactingReader::new(reader, secrets.clone())),

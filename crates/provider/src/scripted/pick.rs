@@ -85,6 +85,7 @@ impl Pool {
         let persona = request.persona.as_ref().map(|name| format!(", persona {name}")).unwrap_or_default();
         let (entries, used) =
             (self.script.len(), state.counts.iter().filter(|counts| counts.used > 0).count());
+        let noun = if entries == 1 { "entry" } else { "entries" };
         let hint = match self.script.entries.iter().filter(|entry| entry.matches(request)).count() {
             0 => "no entry matches this call".to_owned(),
             n => {
@@ -94,7 +95,7 @@ impl Pool {
         Fault::new(
             FaultClass::ScriptExhausted,
             format!(
-                "no scripted answer left for step `{}` (kind {kind}{persona}): {entries} entries, {used} used; \
+                "no scripted answer left for step `{}` (kind {kind}{persona}): {entries} {noun}, {used} used; \
                  hint: {hint}",
                 request.step
             ),

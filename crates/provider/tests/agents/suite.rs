@@ -32,7 +32,7 @@ behaviours! {
     section "Calls"
     "answers in text" answers_in_words answers::text { claude Yes, codex Yes, openai Yes, scripted Yes }
     "answers with a schema" answers_by_a_schema answers::structured { claude Yes, codex Yes, openai Yes, scripted Yes }
-    "returns an answer that ignores the schema, so that it can be repaired" answers_nevertheless answers::unstructured {
+    "returns an answer that ignores the schema, so it can be repaired" answers_nevertheless answers::unstructured {
         claude Yes, codex Yes, openai Yes,
     }
     "sends the persona separately from the prompt" persona_apart answers::system_prompt {

@@ -80,7 +80,7 @@ impl LocalExecutor {
                 await_local_answer(answer, self.setting.ask_timeout, &mut cut).await
             }
             Ok(PreparedAsk::Process { launch, reader }) => {
-                let reader = provider::without_secrets(reader);
+                let reader = provider::wrap_redacting_reader(reader);
                 self.process(&command, &dir, &request, (launch, reader), &mut log, &mut cut).await?
             }
         };
@@ -244,7 +244,9 @@ impl LocalExecutor {
             return Some((None, own));
         }
         match (self.setting.former)(&name)?.prepare(request) {
-            Ok(PreparedAsk::Process { reader, .. }) => Some((Some(name), provider::without_secrets(reader))),
+            Ok(PreparedAsk::Process { reader, .. }) => {
+                Some((Some(name), provider::wrap_redacting_reader(reader)))
+            }
             _ => None,
         }
     }
@@ -407,8 +409,8 @@ fn read_rest(
     AskOutcome::back(reader.end(end_of(finished), &finished.stderr))
 }
 
-/// Reads the rest of the output of an ask that was cut off, of which the reader has seen `read` lines, and returns what
-/// it used. The message that was being written is estimated, and is not more than the ask was allowed to use.
+/// Reads the output of a cut-off ask after its first `read` lines, which the reader has already seen, and returns the
+/// usage of the ask. The usage of the message that was being written is an estimate, limited to the cap of the ask.
 fn read_cut(
     mut reader: Box<dyn AnswerReader>,
     stdout: &[u8],

@@ -21,7 +21,7 @@ pub struct SandboxLimits {
 
 impl SandboxLimits {
     /// The limits as an argument of the process inside.
-    pub(super) fn as_text(&self) -> String {
+    pub(super) fn to_argument(self) -> String {
         let number = |limit: Option<u64>| limit.map(|limit| limit.to_string()).unwrap_or_default();
         [self.memory, self.processes, self.open_files, self.file_size].map(number).join(",")
     }
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn limits_are_passed_on_as_text() {
         let limits = SandboxLimits { processes: Some(10), file_size: Some(1), ..SandboxLimits::default() };
-        assert_eq!(limits.as_text(), ",10,,1");
+        assert_eq!(limits.to_argument(), ",10,,1");
         assert_eq!(SandboxLimits::parse(",10,,1"), Some(limits));
         for wrong in ["", "1,2", "a,,,", "1,2,3,-4"] {
             assert_eq!(SandboxLimits::parse(wrong), None, "{wrong}");

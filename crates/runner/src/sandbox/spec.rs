@@ -334,7 +334,7 @@ impl SandboxSpec<'_> {
         for forward in &forwards {
             args.extend([FORWARD_FLAG.into(), forward.into()]);
         }
-        args.extend([LIMITS_FLAG.into(), options.limits.as_text().into()]);
+        args.extend([LIMITS_FLAG.into(), options.limits.to_argument().into()]);
         if let SandboxLevel::Partial(_) = &self.sandbox.level {
             let temporary = folder.join(TEMPORARY);
             fs::create_dir_all(&temporary).map_err(error::io_error_at("create", &temporary))?;

@@ -207,7 +207,7 @@ impl AnswerContext<'_> {
             return Vec::new();
         }
         let Some((path, words)) = named else { return self.filled(choice, variant, None) };
-        let values = self.spelled(path, &words).into_iter();
+        let values = self.list_matching_values(path, &words).into_iter();
         values.flat_map(|value| self.filled(choice, variant, Some((path, value)))).collect()
     }
 
@@ -227,7 +227,7 @@ impl AnswerContext<'_> {
     }
 
     /// Values that equal one of the words: the schema's own values first, then the words.
-    fn spelled(&self, path: &FieldPath, words: &[&Str]) -> Vec<Value> {
+    fn list_matching_values(&self, path: &FieldPath, words: &[&Str]) -> Vec<Value> {
         let listed = self.schema().and_then(|schema| schema.values_at(path)).unwrap_or_default();
         let says = |value: &Value| {
             let text = value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_lowercase());

@@ -197,7 +197,7 @@ impl FinishedSimulation<'_> {
         let made_up: Vec<String> =
             self.made_up.iter().map(|(name, value)| clean_to_one_line(&format!("{name}={value}"))).collect();
         if !made_up.is_empty() {
-            lines.push(format_labelled_line("made up", &made_up.join(", ")));
+            lines.push(format_labelled_line("generated", &made_up.join(", ")));
         }
         lines.push(String::new());
         lines.extend(self.agents_table());
@@ -243,7 +243,7 @@ impl FinishedSimulation<'_> {
         self.left(&mut lines);
         for bug in self.bugs {
             lines.push(format!(
-                "bug of ours: {} in run {}: {}",
+                "bug of cuegate: {} in run {}: {}",
                 bug.agent,
                 bug.run,
                 clean_to_one_line(&bug.what)

@@ -160,7 +160,7 @@ fn pages() {
     insta::assert_snapshot!(text.lines().take(26).collect::<Vec<_>>().join("\n"), @"
     review (takt): 2 runs, seed 7
     limit       at most 12 iterations; the definition says 30
-    made up     issue=1
+    generated   issue=1
 
     agent          covers  ends
     liar   2 runs       0  2 failed
@@ -185,7 +185,7 @@ fn pages() {
       pieces/review.yaml:3  gate     plan: unclear
       pieces/review.yaml:3  step     reviewers
     ");
-    assert!(text.ends_with("bug of ours: liar in run 2: 9 asks, at most 8\n"), "{text}");
+    assert!(text.ends_with("bug of cuegate: liar in run 2: 9 asks, at most 8\n"), "{text}");
     let json = result.json();
     insta::assert_snapshot!(json["uncovered"][0], @r#"{"kind":"step","name":"plan","step":"plan","file":"pieces/review.yaml","line":3,"reason":null}"#);
     insta::assert_snapshot!(json["coverage"], @r#"{"percent":0.0,"covered":0,"of":31,"min":50.0,"enough":false,"by_kind":{"step":{"covered":0,"of":8},"edge":{"covered":0,"of":8},"gate":{"covered":0,"of":12},"monitor":{"covered":0,"of":1},"limit":{"covered":0,"of":1},"end":{"covered":0,"of":1}}}"#);

@@ -19,8 +19,12 @@ pub fn render_github_annotations(diagnostics: &[Diagnostic], sources: &Sources, 
         let mut place = String::new();
         if let Some(file) = sources.get(finding.span.file) {
             let at = sources.locate(finding.span);
-            place =
-                format!("file={},line={},col={},", escape_command_property(file.shown()), at.line, at.column);
+            place = format!(
+                "file={},line={},col={},",
+                escape_command_property(file.display_path()),
+                at.line,
+                at.column
+            );
         }
         let mut message = finding.message.clone();
         if let Some(hint) = &finding.hint {
@@ -33,7 +37,7 @@ pub fn render_github_annotations(diagnostics: &[Diagnostic], sources: &Sources, 
             // One annotation has one place: those of the way are named.
             let span = finding.trace_spans.get(at);
             if let Some((span, file)) = span.and_then(|span| Some((span, sources.get(span.file)?))) {
-                message.push_str(&format!(" ({}:{})", file.shown(), sources.locate(*span).line));
+                message.push_str(&format!(" ({}:{})", file.display_path(), sources.locate(*span).line));
             }
         }
         lines.push_str(&format!(

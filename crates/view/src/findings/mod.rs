@@ -81,7 +81,7 @@ pub fn render_finding_line(finding: &Diagnostic, sources: &Sources, strict: bool
     match sources.get(finding.span.file) {
         Some(file) => {
             let at = sources.locate(finding.span);
-            format!("{}:{}:{}: {finding_text}", file.shown(), at.line, at.column)
+            format!("{}:{}:{}: {finding_text}", file.display_path(), at.line, at.column)
         }
         None => finding_text,
     }

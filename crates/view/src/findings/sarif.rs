@@ -99,7 +99,7 @@ fn sarif_location_of_span(span: Span, sources: &Sources) -> Option<Value> {
     let start = sources.locate(span);
     let end = sources.locate(Span { start: span.end.max(span.start), ..span });
     Some(json!({"physicalLocation": {
-        "artifactLocation": {"uri": uri_of_path(file.shown())},
+        "artifactLocation": {"uri": uri_of_path(file.display_path())},
         "region": {"startLine": start.line, "startColumn": start.column,
             "endLine": end.line, "endColumn": end.column},
     }}))

@@ -25,7 +25,7 @@ pub struct Spans {
     open: Option<usize>,
     aside: Option<usize>,
     commands: HashMap<CommandId, usize>,
-    /// The commands that the last interruption ended.
+    /// The commands that the last interruption ended. Resuming opens their spans again.
     resting: HashMap<CommandId, usize>,
     wait: Option<usize>,
     ledger: Ledger,

@@ -95,7 +95,7 @@ async fn control_run(
     wanted: impl FnOnce(&App) -> Result<Control, Problem> + Send + 'static,
 ) -> Result<Response, ApiError> {
     check_control_allowed(app)?;
-    let done = app.blocking(move |app| app.project.control(wanted(app)?)).await?;
+    let done = app.run_blocking(move |app| app.project.control(wanted(app)?)).await?;
     Ok((StatusCode::ACCEPTED, Json(done)).into_response())
 }
 

@@ -57,7 +57,7 @@ pub(crate) struct App {
 
 impl App {
     /// Does blocking work, such as reading the journal, beside the server.
-    async fn blocking<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, ApiError> {

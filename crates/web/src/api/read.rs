@@ -40,15 +40,15 @@ pub(super) async fn serve_description() -> Json {
 }
 
 pub(super) async fn serve_definitions(State(app): State<App>) -> Answer {
-    app.blocking(|app| app.project.definitions()).await.map(Json)
+    app.run_blocking(|app| app.project.definitions()).await.map(Json)
 }
 
 pub(super) async fn serve_agents(State(app): State<App>) -> Answer {
-    app.blocking(|app| app.project.agents()).await.map(Json)
+    app.run_blocking(|app| app.project.agents()).await.map(Json)
 }
 
 pub(super) async fn serve_runs(State(app): State<App>) -> Answer {
-    app.blocking(|app| Ok(app.project.observer().runs_json()?)).await.map(Json)
+    app.run_blocking(|app| Ok(app.project.observer().runs_json()?)).await.map(Json)
 }
 
 #[derive(Deserialize)]
@@ -74,7 +74,7 @@ pub(super) async fn serve_run(
         }
         Ok(object)
     };
-    app.blocking(read).await.map(Json)
+    app.run_blocking(read).await.map(Json)
 }
 
 #[derive(Deserialize)]
@@ -98,7 +98,7 @@ pub(super) async fn serve_spans(
             object
         })
     };
-    app.blocking(read).await.map(Json)
+    app.run_blocking(read).await.map(Json)
 }
 
 #[derive(Deserialize)]
@@ -131,23 +131,23 @@ pub(super) async fn serve_events(
             json!({ "schema": "cuegate/events/v1", "run": run.as_str(), "records": count, "events": events })
         })
     };
-    app.blocking(read).await.map(Json)
+    app.run_blocking(read).await.map(Json)
 }
 
 pub(super) async fn serve_running_commands(State(app): State<App>, Path(run): Path<String>) -> Answer {
-    app.blocking(move |app| app.hub.working(&app.find(&run)?)).await.map(Json)
+    app.run_blocking(move |app| app.hub.working(&app.find(&run)?)).await.map(Json)
 }
 
 pub(super) async fn serve_graph(
     State(app): State<App>,
     Path(run): Path<String>,
 ) -> Result<Response, ApiError> {
-    let svg = app.blocking(move |app| app.project.graph(&app.find(&run)?)).await?;
+    let svg = app.run_blocking(move |app| app.project.graph(&app.find(&run)?)).await?;
     Ok(respond_with_text(svg, "image/svg+xml"))
 }
 
 pub(super) async fn serve_findings(State(app): State<App>, Path(run): Path<String>) -> Answer {
-    app.blocking(move |app| app.project.findings(&app.find(&run)?)).await.map(Json)
+    app.run_blocking(move |app| app.project.findings(&app.find(&run)?)).await.map(Json)
 }
 
 pub(super) async fn serve_run_report(
@@ -158,7 +158,7 @@ pub(super) async fn serve_run_report(
         let run = app.find(&run)?;
         Ok((app.project.report(&run)?, run))
     };
-    let (text, run) = app.blocking(read).await?;
+    let (text, run) = app.run_blocking(read).await?;
     let name = format!("attachment; filename=\"cuegate-{run}.txt\"");
     Ok(([(header::CONTENT_DISPOSITION, name)], respond_with_text(text, "text/plain; charset=utf-8"))
         .into_response())
@@ -189,7 +189,7 @@ pub(super) async fn written_report(
             "html": markdown::render_html(&text),
         }))
     };
-    app.blocking(read).await.map(Json)
+    app.run_blocking(read).await.map(Json)
 }
 
 #[derive(Deserialize)]
@@ -209,7 +209,7 @@ pub(super) async fn serve_diff(
         (None, None) => None,
         (from, to) => Some((from.unwrap_or(0), to.unwrap_or(u64::MAX))),
     };
-    let patch = app.blocking(move |app| app.project.diff(&app.find(&run)?, records)).await?;
+    let patch = app.run_blocking(move |app| app.project.diff(&app.find(&run)?, records)).await?;
     Ok(respond_with_text(patch, "text/plain; charset=utf-8"))
 }
 
@@ -224,5 +224,5 @@ pub(super) async fn serve_blob(
         let bytes = journal.blob(&digest).map_err(cuegate_runner::Error::from)?.ok_or_else(missing)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
-    Ok(respond_with_text(app.blocking(read).await?, "text/plain; charset=utf-8"))
+    Ok(respond_with_text(app.run_blocking(read).await?, "text/plain; charset=utf-8"))
 }

@@ -45,7 +45,7 @@ pub(super) async fn stream_runs(State(app): State<App>) -> Events {
                 let _ = timeout(Duration::from_secs(2), state.changes.changed()).await;
             }
             state.changes.mark_unchanged();
-            let read = state.app.blocking(|app| Ok(app.project.observer().runs_json()?)).await;
+            let read = state.app.run_blocking(|app| Ok(app.project.observer().runs_json()?)).await;
             let value = read.unwrap_or_else(|failed| failed.0.to_json());
             if state.last.as_ref() != Some(&value) {
                 let event = Event::default().event("runs").data(encode_safe_json(&value));
@@ -84,7 +84,7 @@ pub(super) async fn stream_run(
     Query(query): Query<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Events, ApiError> {
-    let run = app.blocking(move |app| app.find(&run)).await?;
+    let run = app.run_blocking(move |app| app.find(&run)).await?;
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()).and_then(parse_id);
     let next = match (last, query.from_seq) {
         (Some((seq, index)), _) => (seq, index.saturating_add(1)),
@@ -112,7 +112,7 @@ pub(super) async fn stream_run(
             let app = position.app.clone();
             // A run that cannot be read ends its stream; the client's next request is answered with the reason.
             position = app
-                .blocking(move |_| {
+                .run_blocking(move |_| {
                     position.read()?;
                     Ok(position)
                 })

@@ -119,7 +119,7 @@ fn builtins_of(place: &ProjectPlace, args: &[OsString]) -> Result<Option<PathBuf
     let folder = place.here.join(&typed);
     if !folder.is_dir() {
         return Err(Failure::usage(
-            format!("`{FLAG} {typed}` is no folder"),
+            format!("`{FLAG} {typed}` is not a folder"),
             "name the folder of TAKT's package, or `builtins` in it",
         ));
     }

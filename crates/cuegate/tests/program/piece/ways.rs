@@ -35,7 +35,7 @@ fn check_covers_interactive_and_headless_variants() {
     let project = self::project(only);
     let ran = project.run(&["check", "ways"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
-    let said = "so that none applies in an unattended run (with nobody there)";
+    let said = "so none applies in an unattended run (with nobody there)";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     assert!(!ran.stderr.contains("(when a person is there)"), "{}", ran.stderr);
     // In the interactive variant a rule leads to two movements without an exit.

@@ -101,7 +101,7 @@ fn a_workflow_uses_what_an_installed_takt_brings() {
     assert!(first.contains("You code."), "{first}");
     let wrong = project.run(&["check", "main", "--builtins", "nowhere"]);
     assert!(
-        wrong.code == 2 && wrong.stderr.contains("`--builtins nowhere` is no folder"),
+        wrong.code == 2 && wrong.stderr.contains("`--builtins nowhere` is not a folder"),
         "{}",
         wrong.stderr
     );

@@ -418,7 +418,7 @@ fn generated_values_satisfy_their_rules() {
     }
 }
 
-/// Values that are given are taken, and what else is needed is made up and said.
+/// Values that are given are taken, and what else is needed is generated and listed.
 #[test]
 fn missing_values_are_generated() {
     let project = Registry::new()
@@ -439,7 +439,7 @@ fn missing_values_are_generated() {
     assert!(ran.stderr.contains("the value `1` of `depth` is less than 3"), "{}", ran.stderr);
 }
 
-/// Where no value is found, the one that was made up is not blamed on anybody.
+/// Where no value is found, the generated one is not blamed on anybody.
 #[test]
 fn a_value_that_cannot_be_generated_is_required() {
     let project = Registry::new()
@@ -454,7 +454,7 @@ fn a_value_that_cannot_be_generated_is_required() {
         .project(json!([]));
     let ran = project.run(&["simulate", "agent"]);
     assert_eq!(ran.code, 2);
-    let said = "no value was found that fits `tick`: `simulated`, which was made up, does not match";
+    let said = "no value was found that fits `tick`: `simulated`, which was generated, does not match";
     assert!(ran.stderr.contains(said) && ran.stderr.contains("`--set tick=VALUE`"), "{}", ran.stderr);
     simulated(&project, &["agent", "--set", "tick=a1234567", "--agent", "obedient", "--runs", "1"]);
 }

@@ -171,7 +171,7 @@ impl Terms {
             _ if found.tokens.is_some() => {}
             None => why
                 .push("the tokens of a call have no limit: set `--call-tokens` or a token budget".to_owned()),
-            // `endless` has its own message then.
+            // The cycle that makes the calls unbounded is reported by the caller (`Certificate::endless`).
             Some(_) if found.endless => {}
             Some(_) => why.push(too_much("the tokens of all calls")),
         }

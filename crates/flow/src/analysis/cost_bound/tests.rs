@@ -331,7 +331,7 @@ fn answered_questions_cost_money() {
     });
     let found = price_flow(&answered, &Terms { ask_usd_micro: Some(10), ..terms(9) });
     assert_eq!((found.asks, found.usd_micro), (12, Some(360)));
-    assert_eq!(found.by_role, [(AskRole::Work, 12)], "nothing is repaired, so that nobody asks in a repair");
+    assert_eq!(found.by_role, [(AskRole::Work, 12)], "nothing is repaired, so nobody asks in a repair");
 }
 
 #[test]

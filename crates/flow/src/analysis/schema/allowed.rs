@@ -21,7 +21,7 @@ const KINDS: [&str; 6] = ["null", "boolean", "string", "number", "array", "objec
 
 /// The kinds that `type` names.
 pub(crate) fn written_kinds(map: &Map<String, Value>) -> Option<Vec<&str>> {
-    match map.look("type")? {
+    match map.find_key("type")? {
         Value::String(kind) => Some(vec![kind]),
         Value::Array(kinds) => kinds.iter().map(Value::as_str).collect(),
         _ => None,
@@ -89,11 +89,11 @@ fn of_kinds(schema: &Value, kinds: Kinds, pointer: &str, draft: SchemaDraft) -> 
     if map.keys().all(|key| ["type", "title", "description"].contains(&key.as_str())) {
         return if own.meet(kinds) { None } else { apart() };
     }
-    if map.look("not").is_some_and(|part| takes_all(part, Kinds::ALL)) {
+    if map.find_key("not").is_some_and(|part| takes_all(part, Kinds::ALL)) {
         return fault("has a `not` that excludes every value");
     }
     if let Some(values) = list_allowed_values(schema, draft) {
-        let lists = |key: &str| map.look(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
+        let lists = |key: &str| map.find_key(key).and_then(Value::as_array).is_some_and(Vec::is_empty);
         return match values.is_empty() {
             true if lists("enum") => fault("has an empty `enum`"),
             true if map.has("enum") => fault("refuses every value of its own `enum`"),
@@ -171,11 +171,11 @@ fn of_kind(
     draft: SchemaDraft,
 ) -> Option<ImpossiblePart> {
     let fault = |why: String| Some(ImpossiblePart { pointer: pointer.to_owned(), why });
-    if map.look("not").is_some_and(|part| takes_all(part, Kinds::named(&kind.into()))) {
+    if map.find_key("not").is_some_and(|part| takes_all(part, Kinds::named(&kind.into()))) {
         return fault(format!("has a `not` that excludes every value of type `{kind}`"));
     }
     let held = |low: &str, high: &str, faulty: &[Ordering]| {
-        let (least, most) = (map.look(low)?, map.look(high)?);
+        let (least, most) = (map.find_key(low)?, map.find_key(high)?);
         let order = bounds::compare_numbers(least, most)?;
         faulty.contains(&order).then(|| format!("has `{low}` {least} and `{high}` {most}"))
     };

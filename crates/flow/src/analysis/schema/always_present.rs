@@ -72,7 +72,7 @@ fn holds_item(schema: &Value, number: &str) -> bool {
 
 fn least_items(schema: &Value) -> u64 {
     let Value::Object(map) = schema else { return 0 };
-    let own = map.look("minItems").and_then(Value::as_u64).unwrap_or_default();
+    let own = map.find_key("minItems").and_then(Value::as_u64).unwrap_or_default();
     items_of_keyword(map, "allOf").map(least_items).fold(own, u64::max)
 }
 

@@ -204,9 +204,9 @@ impl<'q> Question<'q> {
             return self.all(Fit::Open);
         }
         // Besides the `type` itself all is asked of what it lets through.
-        let kinds = map.look("type").map_or(Kinds::ALL, Kinds::named);
+        let kinds = map.find_key("type").map_or(Kinds::ALL, Kinds::named);
         let left = Question { kinds: self.kinds.and(kinds), ..*self };
-        let mut whole = self.all(match (self.kinds.are_all_in(kinds), left.kinds == Kinds::NONE) {
+        let mut whole = self.all(match (self.kinds.is_subset_of(kinds), left.kinds == Kinds::NONE) {
             (true, _) => Fit::Always,
             (_, true) => return self.all(Fit::Never),
             _ => Fit::Open,
@@ -226,10 +226,11 @@ impl<'q> Question<'q> {
         let is_text = |values: &[Value]| values.iter().all(Value::is_string);
         // Texts are compared without more ado.
         if map.len() == 1 && is_text(self.values) {
-            if let Some(only @ Value::String(_)) = map.look("const").filter(|_| self.draft.knows("const")) {
+            if let Some(only @ Value::String(_)) = map.find_key("const").filter(|_| self.draft.knows("const"))
+            {
                 return self.each(|value| Fit::of(value == only));
             }
-            if let Some(listed) = map.look("enum").and_then(Value::as_array).filter(|all| is_text(all)) {
+            if let Some(listed) = map.find_key("enum").and_then(Value::as_array).filter(|all| is_text(all)) {
                 let listed: HashSet<&str> = listed.iter().filter_map(Value::as_str).collect();
                 return self.each(|value| Fit::of(value.as_str().is_some_and(|text| listed.contains(text))));
             }
@@ -306,7 +307,8 @@ impl<'q> Question<'q> {
     }
 
     fn chosen(&self, map: &Map<String, Value>, condition: &Value) -> Vec<Fit> {
-        let branch = |key: &str| map.look(key).map_or_else(|| self.all(Fit::Always), |part| self.of(part));
+        let branch =
+            |key: &str| map.find_key(key).map_or_else(|| self.all(Fit::Always), |part| self.of(part));
         let branches = branch("then").into_iter().zip(branch("else"));
         let chosen = |(holds, (then, otherwise))| choose_branch_fit(holds, then, otherwise);
         self.of(condition).into_iter().zip(branches).map(chosen).collect()

@@ -51,13 +51,13 @@ fn choose_conditional_branch(
     of: &dyn Fn(&Value) -> Fit,
     draft: SchemaDraft,
 ) -> Option<Value> {
-    let condition = map.look("if").filter(|_| draft.knows("if"))?;
+    let condition = map.find_key("if").filter(|_| draft.knows("if"))?;
     let branch = match of(condition) {
         Fit::Always => "then",
         Fit::Never => "else",
         Fit::Open => return None,
     };
-    map.look(branch).map(|branch| narrow_schema(branch, of, draft))
+    map.find_key(branch).map(|branch| narrow_schema(branch, of, draft))
 }
 
 #[cfg(test)]

@@ -27,8 +27,9 @@ pub(crate) fn list_allowed_values(schema: &Value, draft: SchemaDraft) -> Option<
     }
     let mut values = find_shortest_list(schema, draft)?;
     let lists = keywords.keys().filter(|key| ["enum", "const", "anyOf"].contains(&key.as_str())).count();
-    let texts =
-        || keywords.look("type").is_none_or(|kind| kind == "string" && values.iter().all(Value::is_string));
+    let texts = || {
+        keywords.find_key("type").is_none_or(|kind| kind == "string" && values.iter().all(Value::is_string))
+    };
     let is_plain =
         keywords.keys().all(|key| NOTES.contains(&key.as_str())) && (lists == 0 || (lists == 1 && texts()));
     if !is_plain && let Some(validator) = draft.compile(schema) {
@@ -74,10 +75,10 @@ fn as_json(number: f64) -> Option<Value> {
 
 /// The shortest list that some keyword gives: what a schema says holds together, so that any one of them bounds it.
 fn find_shortest_list(schema: &Value, draft: SchemaDraft) -> Option<Vec<Value>> {
-    let list = |key: &str| schema.look(key).and_then(Value::as_array);
+    let list = |key: &str| schema.find_key(key).and_then(Value::as_array);
     let mut lists: Vec<Vec<Value>> = Vec::new();
     lists.extend(list("enum").cloned());
-    let only = schema.look("const").filter(|_| draft.knows("const"));
+    let only = schema.find_key("const").filter(|_| draft.knows("const"));
     lists.extend(only.map(|value| vec![value.clone()]));
     lists.extend(of_types(schema));
     for key in ["anyOf", "oneOf"] {
@@ -115,7 +116,7 @@ fn of_types(schema: &Value) -> Option<Vec<Value>> {
         "integer" => {
             // What is excluded itself the validator knows.
             let bounds = |keys: [&'static str; 2]| {
-                keys.into_iter().filter_map(|key| round_to_whole_numbers(schema.look(key)?))
+                keys.into_iter().filter_map(|key| round_to_whole_numbers(schema.find_key(key)?))
             };
             let least = bounds(["minimum", "exclusiveMinimum"]).map(|(_, above)| above).max()?;
             let most = bounds(["maximum", "exclusiveMaximum"]).map(|(below, _)| below).min()?;
@@ -123,7 +124,7 @@ fn of_types(schema: &Value) -> Option<Vec<Value>> {
         }
         _ => None,
     };
-    match schema.look("type")? {
+    match schema.find_key("type")? {
         Value::String(kind) => one(kind),
         Value::Array(kinds) => {
             let mut all = Vec::new();

@@ -41,8 +41,8 @@ pub(crate) fn list_certain_properties(schema: &Value, draft: SchemaDraft) -> BTr
         names.extend(intersect_names(items_of_keyword(map, key).map(certain)));
     }
     if draft.knows("if")
-        && let (Some(then), Some(otherwise)) = (map.look("then"), map.look("else"))
-        && let Some(holds) = map.look("if")
+        && let (Some(then), Some(otherwise)) = (map.find_key("then"), map.find_key("else"))
+        && let Some(holds) = map.find_key("if")
     {
         let mut then = certain(then);
         then.extend(certain(holds));
@@ -53,7 +53,7 @@ pub(crate) fn list_certain_properties(schema: &Value, draft: SchemaDraft) -> BTr
     let mut waiting: Vec<&str> = names.iter().copied().collect();
     loop {
         while let Some(name) = waiting.pop() {
-            for needed in rules.iter().filter_map(|rules| rules.look(name)) {
+            for needed in rules.iter().filter_map(|rules| rules.find_key(name)) {
                 let needed = match needed {
                     Value::Array(needed) => needed.iter().filter_map(Value::as_str).collect(),
                     needed => certain(needed),
@@ -82,7 +82,7 @@ fn intersect_names<'v>(mut sets: impl Iterator<Item = BTreeSet<&'v str>>) -> BTr
 /// The objects that `enum` and `const` list.
 fn list_enumerated_objects(map: &Map<String, Value>, draft: SchemaDraft) -> impl Iterator<Item = &Value> {
     items_of_keyword(map, "enum")
-        .chain(map.look("const").filter(move |_| draft.knows("const")))
+        .chain(map.find_key("const").filter(move |_| draft.knows("const")))
         .filter(|value| value.is_object())
 }
 
@@ -94,7 +94,8 @@ fn keys_of_object(value: &Value) -> BTreeSet<&str> {
 fn list_dependency_rules(schema: &Value, draft: SchemaDraft) -> Vec<&Map<String, Value>> {
     let Value::Object(map) = schema else { return Vec::new() };
     let keys = ["dependencies", "dependentRequired", "dependentSchemas"];
-    let own = keys.into_iter().filter(|key| draft.knows(key)).filter_map(|key| map.look(key)?.as_object());
+    let own =
+        keys.into_iter().filter(|key| draft.knows(key)).filter_map(|key| map.find_key(key)?.as_object());
     own.chain(items_of_keyword(map, "allOf").flat_map(|branch| list_dependency_rules(branch, draft)))
         .collect()
 }
@@ -102,7 +103,7 @@ fn list_dependency_rules(schema: &Value, draft: SchemaDraft) -> Vec<&Map<String,
 /// How many properties an object has at least.
 pub(crate) fn read_min_properties(schema: &Value) -> u64 {
     let Value::Object(map) = schema else { return 0 };
-    let own = map.look("minProperties").and_then(Value::as_u64).unwrap_or_default();
+    let own = map.find_key("minProperties").and_then(Value::as_u64).unwrap_or_default();
     items_of_keyword(map, "allOf").map(read_min_properties).fold(own, u64::max)
 }
 
@@ -110,11 +111,11 @@ pub(crate) fn read_min_properties(schema: &Value) -> u64 {
 pub(crate) fn list_possible_properties(schema: &Value, draft: SchemaDraft) -> Option<Vec<&str>> {
     let Value::Object(map) = schema else { return None };
     let by_pattern =
-        map.look("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-    if map.look("additionalProperties") != Some(&Value::Bool(false)) || by_pattern {
+        map.find_key("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
+    if map.find_key("additionalProperties") != Some(&Value::Bool(false)) || by_pattern {
         return items_of_keyword(map, "allOf").find_map(|branch| list_possible_properties(branch, draft));
     }
-    let named = map.look("properties").and_then(Value::as_object)?;
+    let named = map.find_key("properties").and_then(Value::as_object)?;
     let said = |name: &str| in_any_case(schema, name, Kinds::OBJECTS, draft);
     let can_be = |name: &&str| !said(name).contains(&&Value::Bool(false));
     Some(named.keys().map(String::as_str).filter(can_be).collect())

@@ -87,7 +87,7 @@ pub(super) struct SelectingCases {
     pub(super) by_text: CaseIndex,
 }
 
-/// All names of selecting handoff values, sorted.
+/// The handoff values that select a target, sorted by name, each with all its cases.
 pub(super) fn collect_selecting_cases(flow: &Flow) -> Vec<SelectingCases> {
     let mut found: BTreeMap<&Str, BTreeSet<&Str>> = BTreeMap::new();
     for edge in flow.steps.iter().flat_map(|step| &step.edges) {

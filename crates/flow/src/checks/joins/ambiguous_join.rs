@@ -39,7 +39,7 @@ pub(in crate::checks) fn check_rule_overlaps(
             found.push(
                 Diagnostic::note(CODE.name, span, message)
                     .step(&step.name)
-                    .hint("see that the rule that has to win stands first"),
+                    .hint("put the rule that has to win first"),
             );
         }
     }

@@ -216,7 +216,7 @@ fn first_summary(
         let span = places.of(step, &Source::Fact(Fact::PreviousSummary));
         Diagnostic::error(CODE.name, span, message())
             .trace(trace)
-            .hint("enter through a step that does not read `previous_summary`")
+            .hint("start with a step that does not read `previous_summary`, or remove it from this prompt")
     })
 }
 
@@ -238,10 +238,12 @@ fn diagnose_needed_value(
     let Some(producer) = passing.by_name.get(&**from).copied() else {
         let leaves = |at: &u32| passing.left(flow, StepId(*at), key).is_some();
         let known = (0..flow.steps.len() as u32).filter(leaves).map(|at| &*flow.step(StepId(at)).name);
-        return Some(error(format!("but `{from}` is no step")).hint(match find_nearest_name(from, known) {
-            Some(near) => format!("did you mean `{near}.{key}`?"),
-            None => SOME_STEP.to_owned(),
-        }));
+        return Some(error(format!("but `{from}` is not a step")).hint(
+            match find_nearest_name(from, known) {
+                Some(near) => format!("did you mean `{near}.{key}`?"),
+                None => SOME_STEP.to_owned(),
+            },
+        ));
     };
     let left = &flow.step(producer).handoff;
     if passing.left(flow, producer, key).is_none() {
@@ -367,7 +369,7 @@ mod tests {
     fn a_missing_step_or_key_is_named() {
         let mut flow = draft("a: next → b\nb: done → end");
         need(&mut flow, 1, "x", "plan");
-        assert_eq!(findings_of(flow)[0].message, "`b` reads `x.plan`, but `x` is no step");
+        assert_eq!(findings_of(flow)[0].message, "`b` reads `x.plan`, but `x` is not a step");
         let mut flow = draft("a: next → b\nb: done → end");
         hand_on(&mut flow, 0, "plan");
         need(&mut flow, 1, "aa", "plan");
@@ -395,7 +397,7 @@ mod tests {
         let said =
             |severity, message: &str, hint: &str| Some((severity, message.to_owned(), hint.to_owned()));
         assert_eq!(found("b", "plan"), None, "on some path it is missing, which is what it says");
-        let message = "`c` reads `gone.plan`, but `gone` is no step";
+        let message = "`c` reads `gone.plan`, but `gone` is not a step";
         assert_eq!(found("gone", "plan"), said(Severity::Error, message, SOME_STEP));
         let message = "`c` reads `b.plam`, which `b` does not leave";
         assert_eq!(found("b", "plam"), said(Severity::Warning, message, "did you mean `b.plan`?"));

@@ -59,7 +59,7 @@ impl Host {
                 return Err(InvalidHost("an address has no names below it"));
             }
         } else if !is_name(&name) {
-            return Err(InvalidHost("it is no name of a host"));
+            return Err(InvalidHost("it is not the name of a host"));
         } else if below && !name.contains('.') {
             return Err(InvalidHost("it stands for every name of a whole domain such as `com`"));
         }
@@ -126,7 +126,7 @@ impl fmt::Display for Host {
 fn split_port(text: &str) -> Result<(&str, Option<u16>), InvalidHost> {
     let number = |port: &str| match port.parse::<u16>() {
         Ok(port @ 1..) => Ok(Some(port)),
-        _ => Err(InvalidHost("what stands behind its `:` is no port")),
+        _ => Err(InvalidHost("what stands behind its `:` is not a port")),
     };
     if let Some((name, rest)) = text.strip_prefix('[').and_then(|text| text.split_once(']')) {
         if !matches!(parse_address(name), Some(IpAddr::V6(_))) {
@@ -235,24 +235,24 @@ mod tests {
             ("api.*.com", "a `*` stands"),
             ("*.com", "a whole domain"),
             ("*.10.0.0.1", "no names below"),
-            ("github.com:", "no port"),
-            ("github.com:0", "no port"),
-            ("github.com:99999", "no port"),
+            ("github.com:", "not a port"),
+            ("github.com:0", "not a port"),
+            ("github.com:99999", "not a port"),
             ("[::1]9", "behind its `]`"),
             ("[::1", "a whole address"),
             ("::1]", "a whole address"),
-            ("::::", "no name"),
-            ("1:2:3", "no name"),
+            ("::::", "not the name"),
+            ("1:2:3", "not the name"),
             ("[example.com]", "with colons, and this is none"),
             ("[10.0.0.7]:80", "with colons, and this is none"),
             ("example.com]", "a whole address"),
-            ("", "no name"),
-            ("git hub.com", "no name"),
-            ("a..b", "no name"),
-            ("2130706433", "no name"),
-            ("0x7f.0x1", "no name"),
-            ("127.1", "no name"),
-            ("bücher.example", "no name"),
+            ("", "not the name"),
+            ("git hub.com", "not the name"),
+            ("a..b", "not the name"),
+            ("2130706433", "not the name"),
+            ("0x7f.0x1", "not the name"),
+            ("127.1", "not the name"),
+            ("bücher.example", "not the name"),
         ] {
             let error = Host::parse(text).unwrap_err().to_string();
             assert!(error.contains(why), "{text}: {error}");

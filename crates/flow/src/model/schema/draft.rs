@@ -12,7 +12,7 @@ pub(crate) struct SchemaDraft(Known);
 impl SchemaDraft {
     /// The draft that a whole schema declares; the newest if it declares no known one.
     pub(crate) fn of(schema: &Value) -> SchemaDraft {
-        let named = schema.look("$schema").and_then(Value::as_str).map(Known::from_schema_uri);
+        let named = schema.find_key("$schema").and_then(Value::as_str).map(Known::from_schema_uri);
         SchemaDraft(named.filter(|draft| *draft != Known::Unknown).unwrap_or_default())
     }
 

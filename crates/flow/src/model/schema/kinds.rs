@@ -32,7 +32,7 @@ impl Kinds {
     }
 
     fn of_map(map: &Map<String, Value>) -> Kinds {
-        let mut left = map.look("type").map_or(Kinds::ALL, Kinds::named);
+        let mut left = map.find_key("type").map_or(Kinds::ALL, Kinds::named);
         for branch in items_of_keyword(map, "allOf") {
             left = left.and(Kinds::of(branch));
         }
@@ -86,7 +86,7 @@ impl Kinds {
     }
 
     /// Whether all of these are in `other`.
-    pub(crate) fn are_all_in(self, other: Kinds) -> bool {
+    pub(crate) fn is_subset_of(self, other: Kinds) -> bool {
         self.and(other) == self
     }
 }

@@ -11,16 +11,16 @@ const COMPARED_MAX: usize = 12;
 /// the time of hashing the key.
 pub trait KeyLookup {
     /// The value of a key; `None` if the key is missing or the value is not an object.
-    fn look(&self, key: &str) -> Option<&Value>;
+    fn find_key(&self, key: &str) -> Option<&Value>;
 
     /// Whether the key exists.
     fn has(&self, key: &str) -> bool {
-        self.look(key).is_some()
+        self.find_key(key).is_some()
     }
 }
 
 impl KeyLookup for Map<String, Value> {
-    fn look(&self, key: &str) -> Option<&Value> {
+    fn find_key(&self, key: &str) -> Option<&Value> {
         if self.len() > COMPARED_MAX {
             return self.get(key);
         }
@@ -29,8 +29,8 @@ impl KeyLookup for Map<String, Value> {
 }
 
 impl KeyLookup for Value {
-    fn look(&self, key: &str) -> Option<&Value> {
-        self.as_object()?.look(key)
+    fn find_key(&self, key: &str) -> Option<&Value> {
+        self.as_object()?.find_key(key)
     }
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn items_of_keyword<'m>(
     map: &'m Map<String, Value>,
     key: &str,
 ) -> impl Iterator<Item = &'m Value> {
-    map.look(key).and_then(Value::as_array).into_iter().flatten()
+    map.find_key(key).and_then(Value::as_array).into_iter().flatten()
 }
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
             let map: Map<String, Value> = (0..count).map(|at| (format!("k{at}"), json!(at))).collect();
             for at in 0..count + 1 {
                 let key = format!("k{at}");
-                assert_eq!(map.look(&key), map.get(&key));
+                assert_eq!(map.find_key(&key), map.get(&key));
                 assert_eq!(Value::Object(map.clone()).has(&key), at < count);
             }
         }

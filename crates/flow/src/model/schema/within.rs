@@ -47,9 +47,11 @@ fn constraints_of_property<'s>(
     name: &str,
     draft: SchemaDraft,
 ) -> SegmentConstraints<'s> {
-    let own = map.look("properties").and_then(|named| named.look(name));
+    let own = map.find_key("properties").and_then(|named| named.find_key(name));
     let (mut schemas, mut is_all): (Vec<&Value>, bool) = (own.into_iter().collect(), true);
-    for (pattern, schema) in map.look("patternProperties").and_then(Value::as_object).into_iter().flatten() {
+    for (pattern, schema) in
+        map.find_key("patternProperties").and_then(Value::as_object).into_iter().flatten()
+    {
         match draft.matches(pattern, name) {
             Some(true) => schemas.push(schema),
             Some(false) => {}
@@ -57,7 +59,7 @@ fn constraints_of_property<'s>(
         }
     }
     if schemas.is_empty() && is_all {
-        schemas.extend(map.look("additionalProperties"));
+        schemas.extend(map.find_key("additionalProperties"));
     }
     SegmentConstraints { schemas, is_all }
 }
@@ -71,11 +73,11 @@ fn constraints_of_item(
         true => ("prefixItems", "items"),
         false => ("items", "additionalItems"),
     };
-    let said = match map.look(first).and_then(Value::as_array) {
-        Some(first) => first.get(number).or_else(|| map.look(others)),
-        None => map.look("items"),
+    let said = match map.find_key(first).and_then(Value::as_array) {
+        Some(first) => first.get(number).or_else(|| map.find_key(others)),
+        None => map.find_key("items"),
     };
-    let most = map.look("maxItems").and_then(Value::as_u64);
+    let most = map.find_key("maxItems").and_then(Value::as_u64);
     let is_beyond = most.is_some_and(|most| number as u64 >= most);
     let schemas = said.into_iter().chain(is_beyond.then_some(&NOTHING)).collect();
     SegmentConstraints { schemas, is_all: true }
@@ -115,9 +117,9 @@ pub(crate) fn list_enumerated_values(
     kinds: Kinds,
     draft: SchemaDraft,
 ) -> Option<Vec<&Value>> {
-    let only = map.look("const").filter(|_| draft.knows("const"));
+    let only = map.find_key("const").filter(|_| draft.knows("const"));
     let listed = only.map(std::slice::from_ref);
-    let listed = listed.or_else(|| map.look("enum").and_then(Value::as_array).map(Vec::as_slice))?;
+    let listed = listed.or_else(|| map.find_key("enum").and_then(Value::as_array).map(Vec::as_slice))?;
     Some(listed.iter().filter(|value| Kinds::of_value(value).meet(kinds)).collect())
 }
 

@@ -90,7 +90,7 @@ fn read_handler<'j>(written: Text<'j>, agent_dir: &str, actions: &Fields<'j, '_>
     }
     let Some(path) = written.text.strip_prefix("exec:").filter(|path| !path.trim().is_empty()) else {
         let hint = "use `log`, `github:comment`, `github:label` or `exec:PATH`";
-        actions.invalid(written.span, format!("`{}` is no handler", written.text), hint);
+        actions.invalid(written.span, format!("unknown handler `{}`", written.text), hint);
         return None;
     };
     match join_path(agent_dir, path.trim()).filter(|path| lies_in(path, agent_dir)) {

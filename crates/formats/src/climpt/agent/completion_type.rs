@@ -320,7 +320,7 @@ fn state_of_file(target: &Json, config: &Fields<'_, '_>) -> Option<PollState> {
             "exists" => Some(PollState::Exists),
             "absent" => Some(PollState::Absent),
             other => {
-                config.invalid(target.span, format!("`{other}` is no state of a file"), hint);
+                config.invalid(target.span, format!("unknown file state `{other}`"), hint);
                 None
             }
         },
@@ -338,7 +338,7 @@ fn state_of_file(target: &Json, config: &Fields<'_, '_>) -> Option<PollState> {
                 }
             },
             _ => {
-                config.invalid(target.span, "this is no state of a file", hint);
+                config.invalid(target.span, "this is not the state of a file", hint);
                 None
             }
         },

@@ -102,7 +102,7 @@ pub(crate) fn read_agent<'j>(
         let good = name.text.starts_with(|c: char| c.is_ascii_lowercase())
             && name.text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
         if !good {
-            let message = format!("`{}` is no name for an agent", name.text);
+            let message = format!("`{}` is not a name for an agent", name.text);
             fields.invalid(name.span, message, "use lower-case letters, digits and hyphens, a letter first");
         }
         good.then_some(name.text)
@@ -127,7 +127,7 @@ pub(crate) fn read_agent<'j>(
 /// Reports a version that is not written like `1.0.0`.
 pub(crate) fn check_version(version: Text<'_>, fields: &Fields<'_, '_>) {
     if !is_semver(version.text) {
-        let message = format!("`{}` is no version", version.text);
+        let message = format!("`{}` is not a version", version.text);
         fields.invalid(version.span, message, "write it like `1.0.0`");
     }
 }

@@ -65,8 +65,7 @@ fn report_unknown(
     fields: &Fields<'_, '_>,
 ) {
     if generation == Generation::Complete {
-        let message =
-            format!("`{key}` in `entryStepMapping` is no completion type, so that no run begins by it");
+        let message = format!("unknown completion type `{key}` in `entryStepMapping`: no run begins by it");
         fields.push(match find_nearest_name(key, COMPLETION_TYPES) {
             Some(near) => Diagnostic::error(codes::UNKNOWN_NAME, span, message).did_you_mean(near),
             None => Diagnostic::warning(codes::UNKNOWN_NAME, span, message)
@@ -82,7 +81,7 @@ fn report_unknown(
         fields.push(Diagnostic::error(codes::MIXED_GENERATIONS, span, message).hint(hint));
         return;
     }
-    let message = format!("`{key}` in `entryStepMapping` is no verdict type");
+    let message = format!("unknown verdict type `{key}` in `entryStepMapping`");
     let finding = Diagnostic::error(codes::UNKNOWN_NAME, span, message);
     fields.push(add_suggestion(finding, key, &VERDICT_TYPES));
 }

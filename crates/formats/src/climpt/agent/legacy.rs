@@ -144,7 +144,7 @@ fn build_verdict_entry(behavior: &Fields<'_, '_>) -> (Option<Entry>, Option<Span
     let Some(kind) = kind_of(written.text) else {
         let mut known: Vec<&str> = OLDER_TYPES.iter().map(|(older, _)| *older).collect();
         known.push(STEP_FLOW.0);
-        let message = format!("`{}` is no `completionType`", written.text);
+        let message = format!("unknown `completionType` `{}`", written.text);
         behavior.no_such_word(written, message, &known);
         return (Some(graph_verdict(written.span)), None);
     };

@@ -11,24 +11,20 @@ pub(crate) fn read_rule(validation: Fields<'_, '_>, kind: Option<&str>) -> Param
     let pattern = validation.filled("pattern").filter(|pattern| {
         let faulty = ParamRule::check_pattern(pattern.text).err();
         if let Some(why) = &faulty {
-            let message = format!("`{}` is no regular expression: {why}", pattern.text);
+            let message = format!("`{}` is not a regular expression: {why}", pattern.text);
             validation.invalid(pattern.span, message, "write it as JSON Schema has it");
         }
         faulty.is_none()
     });
     let choices = validation.texts("enum").inspect(|choices| {
         if choices.is_empty() {
-            validation.invalid(
-                validation.opening(),
-                "`enum` is empty, so that no value is allowed",
-                "name some",
-            );
+            validation.invalid(validation.opening(), "`enum` is empty: no value is allowed", "name some");
         }
     });
     if let (Some(least), Some(most)) = (&min, &max)
         && least.as_f64() > most.as_f64()
     {
-        let message = format!("`min` is {least} and `max` {most}, so that no value is allowed");
+        let message = format!("`min` ({least}) is greater than `max` ({most}): no value is allowed");
         validation.invalid(validation.opening(), message, "swap them");
     }
     match kind {
@@ -69,14 +65,14 @@ pub(crate) fn read_rule(validation: Fields<'_, '_>, kind: Option<&str>) -> Param
 fn check_choices(choices: &[Text<'_>], rest: &ParamRule, numbers: bool, validation: &Fields<'_, '_>) -> bool {
     let is_number = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
     let complaint = |choice: &Text<'_>| match numbers && !is_number(choice.text) {
-        true => Some("is no number".to_owned()),
+        true => Some("is not a number".to_owned()),
         false => rest.complaint(choice.text),
     };
     let refused: Vec<_> = choices.iter().filter_map(|choice| Some((choice, complaint(choice)?))).collect();
     let leaves_some = refused.len() < choices.len();
     // When no choice remains, the reason for the first one is reported.
     for (choice, why) in refused.iter().take(if leaves_some { usize::MAX } else { 1 }) {
-        let end = if leaves_some { "" } else { ", so that no value is allowed" };
+        let end = if leaves_some { "" } else { ", so no value is allowed" };
         let message = format!("`{}` of `enum` {why}{end}", choice.text);
         validation.invalid(choice.span, message, "correct it, or what stands beside `enum`");
     }

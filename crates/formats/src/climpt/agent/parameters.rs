@@ -102,7 +102,7 @@ fn read_parameter(entry: &Entry, agent: &Fields<'_, '_>) -> Option<Param> {
         check_default(name, default, kind, &fields);
     }
     if let Some(default) = default.filter(|_| required) {
-        let message = format!("`{name}` is required, so that its default is never used");
+        let message = format!("`{name}` is required, so its default is never used");
         fields.push(
             Diagnostic::warning(codes::UNUSED_KEY, default.span, message)
                 .hint("remove `required`, or the default"),
@@ -189,7 +189,7 @@ fn read_flag(name: &str, fields: &Fields<'_, '_>) -> Str {
             && rest.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
     });
     if !good {
-        let message = format!("`{}` is no flag", flag.text);
+        let message = format!("`{}` is not a flag", flag.text);
         fields.invalid(flag.span, message, "write it like `--issue`");
         return "".into();
     }

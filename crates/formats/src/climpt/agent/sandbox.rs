@@ -55,7 +55,7 @@ fn read_host(domain: &Text<'_>, network: &Fields<'_, '_>) -> Option<Host> {
     match Host::parse(domain.text) {
         Ok(host) => Some(host),
         Err(why) => {
-            let message = format!("`{}` is no host of `trustedDomains`: {why}", domain.text);
+            let message = format!("`{}` is not a host of `trustedDomains`: {why}", domain.text);
             network.invalid(
                 domain.span,
                 message,

@@ -137,7 +137,7 @@ impl<'p> PromptFiles<'p> {
     }
 
     /// Collects the finding for a prompt that no file was found for.
-    pub(crate) fn missed(&self, finding: Diagnostic) {
+    pub(crate) fn add_missing_prompt(&self, finding: Diagnostic) {
         self.missing.lock().push(finding);
     }
 

@@ -103,10 +103,8 @@ fn check_parts(written: Text<'_>, adapted: bool, registry: &RegistryDefinition<'
         let least = if part == "adaptation" { 1 } else { 2 };
         if values.len() >= least && !has(part) {
             let values: Vec<&str> = values.into_iter().collect();
-            let message = format!(
-                "`{key}` has no `{{{part}}}`, so that writing {} has no effect",
-                quote_names(&values)
-            );
+            let message =
+                format!("`{key}` has no `{{{part}}}`, so writing {} has no effect", quote_names(&values));
             report(message, &format!("add `{{{part}}}`, or write the same `{part}` everywhere"));
         }
     }

@@ -186,7 +186,7 @@ impl<'j> PromptBody<'_, '_, '_, 'j> {
         let is_open = !written.ends_with('}');
         if let Some(meant) = self.meant(word).filter(|_| is_open) {
             self.reads_what_was_meant(&meant);
-            let why = "stays text: its `}` is missing".to_owned();
+            let why = "is not replaced: its `}` is missing".to_owned();
             return self.stays.add(&format!("{{{word}"), span, why, format!("did you mean `{{{meant}}}`?"));
         }
         let (meant, hint) = match written.starts_with("{input_text") {
@@ -195,7 +195,7 @@ impl<'j> PromptBody<'_, '_, '_, 'j> {
             false if written.starts_with("{section.") => return,
             false => ("uv-name", "names are letters, digits, `_` and `-`, and `}` follows them at once"),
         };
-        self.stays.add(written, span, format!("stays text: it is no `{{{meant}}}`"), hint.to_owned());
+        self.stays.add(written, span, format!("is not replaced: it is no `{{{meant}}}`"), hint.to_owned());
     }
 
     /// Reports a word in braces if it was meant as a placeholder, and returns whether it was.
@@ -205,7 +205,7 @@ impl<'j> PromptBody<'_, '_, '_, 'j> {
             return false;
         }
         let hint = format!("did you mean `{{{meant}}}`?");
-        self.stays.add(&format!("{{{word}}}"), span, "stays text".to_owned(), hint);
+        self.stays.add(&format!("{{{word}}}"), span, "is not replaced".to_owned(), hint);
         self.reads_what_was_meant(&meant);
         true
     }
@@ -303,7 +303,7 @@ impl<'j> PromptBody<'_, '_, '_, 'j> {
             // The intended variable also counts as read, so that it is not reported as unused.
             Meaning::Unknown if self.user.yields(name) => {
                 let message =
-                    format!("`{written}` is no value of the run: a failing validator yields `{name}`");
+                    format!("`{written}` is not a value of the run: a failing validator yields `{name}`");
                 let finding = Diagnostic::error(codes::UNKNOWN_VARIABLE, span, message);
                 self.push(finding.hint(format!("write `{{{{{name}}}}}`")));
                 self.reads_failure_value(name, span.start as usize);

@@ -181,7 +181,7 @@ fn report_missing(step: &StepDefinition<'_>, tried: &[String], compiler: &Prompt
         )
         .hint("write the file"),
     };
-    compiler.files.missed(finding.step(step.id));
+    compiler.files.add_missing_prompt(finding.step(step.id));
 }
 
 /// Compares the variables that a step declares with those that its prompt reads.

@@ -117,8 +117,7 @@ impl VariableReads {
                 continue;
             }
             let name = &param.name;
-            let message =
-                format!("no prompt reads the parameter `{name}`, so that giving it changes nothing");
+            let message = format!("no prompt reads the parameter `{name}`, so giving it changes nothing");
             let hint = match is_name(name) {
                 true => format!("write `{{uv-{name}}}` in the prompt that needs it, or remove the parameter"),
                 false => {

@@ -122,10 +122,10 @@ fn report_twice(fields: &Fields<'_, '_>, guarded: bool) {
     ];
     let keys = if guarded { &STEP_KEYS[..9] } else { &STEP_KEYS };
     for key in keys {
-        fields.stray(key, "`steps` have the step itself, so that this is not read; remove it");
+        fields.stray(key, "`steps` have the step itself, so this is not read; remove it");
     }
     if !guarded {
-        fields.stray("c3", "`steps` have the step itself, so that this is not read; remove it");
+        fields.stray("c3", "`steps` have the step itself, so this is not read; remove it");
     }
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn check_reachable(
             true => ("`null` counts as absent".to_owned(), "add `default` for it, and remove the entry"),
             false => (format!("`{path}` is never `{value}`"), &*hint),
         };
-        let message = format!("{why}, so that `{}` is not selected by it", target.text);
+        let message = format!("{why}, so `{}` is not selected by it", target.text);
         lowering.push(Diagnostic::warning(codes::UNREACHABLE_TRANSITION, target.span, message).hint(hint));
     }
 }

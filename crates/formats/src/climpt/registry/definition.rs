@@ -135,7 +135,7 @@ fn read_completion_type(fields: &Fields<'_, '_>) -> Option<(&'static str, Span)>
     let written = fields.filled("completionType")?;
     let kind = completion_type(written.text);
     if kind.is_none() {
-        let message = format!("`{}` is no `completionType`", written.text);
+        let message = format!("unknown `completionType` `{}`", written.text);
         fields.no_such_word(written, message, &COMPLETION_TYPES);
     }
     Some((kind?, written.span))

@@ -424,14 +424,14 @@ impl<'l, 'j> GateLowering<'l, '_, 'j> {
         if let Some(target) = targets.iter().find(|target| !own(target)) {
             let word = intent.as_str();
             if self.step.generation == Generation::Complete && intent == Intent::Abort {
-                let message = format!("`abort` ends the run, so that `{}` is never reached", target.text);
+                let message = format!("`abort` ends the run, so `{}` is never reached", target.text);
                 self.push(
                     Diagnostic::warning(codes::UNUSED_KEY, target.span, message)
                         .hint("write `\"target\": null`, or use `next` to go there"),
                 );
                 return;
             }
-            let message = format!("`{word}` ends the run, so that it cannot lead to `{}`", target.text);
+            let message = format!("`{word}` ends the run, so it cannot lead to `{}`", target.text);
             self.push(
                 Diagnostic::error(codes::WRONG_DIRECTION, target.span, message)
                     .hint("write `\"target\": null`"),

@@ -110,7 +110,7 @@ fn read_input(id: &str, entry: &Entry, steps: &StepIndex<'_>, found: &Findings) 
         text
     });
     if let (Some((true, span)), Some(_)) = (written, &default) {
-        let message = format!("`{}` has a default, so that `required` has no effect", entry.key);
+        let message = format!("`{}` has a default, so `required` has no effect", entry.key);
         fields.push(
             Diagnostic::warning(codes::UNUSED_KEY, span, message).hint("remove `required`, or the default"),
         );

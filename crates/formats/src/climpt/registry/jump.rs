@@ -304,7 +304,7 @@ pub(crate) fn has_value(schema: &Schema, path: &FieldPath) -> bool {
     // Most paths cannot be `null` by their type alone, which is told sooner than what all their values are.
     let can_be_null = || match schema.values_at(path) {
         Some(values) => values.contains(&Value::Null),
-        None => schema.subschema(path).is_some_and(|part| part.look("type").is_some()),
+        None => schema.subschema(path).is_some_and(|part| part.find_key("type").is_some()),
     };
     schema.requires(path) && !(schema.can_be(path, &["null"]) && can_be_null())
 }

@@ -343,7 +343,7 @@ pub(crate) fn read_gate<'j>(fields: Fields<'j, '_>, generation: Generation) -> G
 fn read_intent(word: Text<'_>, generation: Generation, fields: &Fields<'_, '_>) -> Option<Intent> {
     let intent = generation.intent(word.text);
     if intent.is_none() {
-        let message = format!("`{}` is no intent", word.text);
+        let message = format!("unknown intent `{}`", word.text);
         let finding = Diagnostic::error(codes::INVALID_VALUE, word.span, message);
         fields.push(generation.suggested(finding, word.text));
     }
@@ -353,7 +353,7 @@ fn read_intent(word: Text<'_>, generation: Generation, fields: &Fields<'_, '_>) 
 fn read_dotted_path(text: Text<'_>, key: &str, fields: &Fields<'_, '_>) -> Option<(FieldPath, Span)> {
     let path = FieldPath::parse(text.text).filter(|_| !text.text.starts_with("$."));
     if path.is_none() {
-        let message = format!("`{}` in `{key}` is no dotted path", text.text);
+        let message = format!("`{}` in `{key}` is not a dotted path", text.text);
         let hint = match text.text.strip_prefix("$.") {
             Some(path) => format!("write `{path}`"),
             None => "write it like `next_action.action`".to_owned(),

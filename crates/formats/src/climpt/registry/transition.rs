@@ -57,7 +57,7 @@ pub(crate) fn read_transitions<'j>(
     let mut transitions = Vec::new();
     for entry in step.names("transitions") {
         let Some(intent) = generation.intent(&entry.key) else {
-            let message = format!("`{}` in `transitions` is no intent", entry.key);
+            let message = format!("unknown intent `{}` in `transitions`", entry.key);
             let finding = Diagnostic::error(codes::INVALID_VALUE, entry.key_span, message);
             step.push(generation.suggested(finding, &entry.key));
             continue;

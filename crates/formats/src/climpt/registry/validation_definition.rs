@@ -132,7 +132,7 @@ impl<'j> ValidatorDefinition<'j> {
                     return None;
                 }
                 Some(Success::ExitCode(code)) if !(0..=EXIT_CODE_MAX).contains(&code) => {
-                    format!("no command ends with the exit code {code}, so that this validator never passes")
+                    format!("no command ends with the exit code {code}, so this validator never passes")
                 }
                 Some(_) => return success,
             };
@@ -180,7 +180,7 @@ fn read_extractors<'j>(fields: &Fields<'j, '_>) -> Vec<(Text<'j>, Extractor)> {
                 Diagnostic::warning(
                     codes::UNKNOWN_NAME,
                     entry.value.span,
-                    format!("`{name}` is no extractor, so that `{}` stays empty", entry.key),
+                    format!("unknown extractor `{name}`: `{}` stays empty", entry.key),
                 )
                 .hint(format_suggestion(name, &names)),
             );
@@ -276,7 +276,7 @@ pub(crate) fn read_on_failure(fields: Fields<'_, '_>) -> (OnFailure, Option<Span
 
 /// A condition of success that there is not, with what was probably meant: `empty`, or the exit code that is written.
 fn no_success(written: Text<'_>) -> Diagnostic {
-    let message = format!("`{}` is no condition of success", written.text);
+    let message = format!("`{}` is not a condition of success", written.text);
     let finding = Diagnostic::error(codes::INVALID_VALUE, written.span, message);
     let digits = written.text.trim_start_matches(|is: char| !is.is_ascii_digit());
     let by_code = digits.parse().is_ok_and(|code| (0..=EXIT_CODE_MAX).contains(&code));

@@ -86,7 +86,7 @@ fn has_around(schema: &Value, names: &[Cow<'_, str>]) -> bool {
     let mut at = Some(schema);
     names.iter().any(|name| {
         let here = at.and_then(Value::as_object);
-        at = here.and_then(|here| here.look("properties")?.look(name));
+        at = here.and_then(|here| here.find_key("properties")?.find_key(name));
         here.is_some_and(|here| here.keys().any(|key| AROUND.contains(&key.as_str())))
     })
 }

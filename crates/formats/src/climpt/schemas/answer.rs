@@ -208,7 +208,7 @@ fn compile_schema(written: &WrittenSchema<'_, '_>, schema: Value) -> Option<Sche
         Ok(schema) => Some(schema),
         Err(error) => {
             let place = written.place(error.pointer());
-            let message = format!("`{}` is no valid JSON Schema: {error}", place.schema);
+            let message = format!("`{}` is not a valid JSON Schema: {error}", place.schema);
             written.desk.found.push(
                 Diagnostic::error(codes::UNRESOLVED_SCHEMA, place.span, message)
                     .step(written.step)
@@ -282,7 +282,7 @@ fn check_intents(
 /// asked several times for each step.
 pub(crate) fn find_at_pointer<'v>(schema: &'v Value, pointer: &str) -> Option<&'v Value> {
     split_pointer(pointer)?.try_fold(schema, |at, part| match at {
-        Value::Object(map) => map.look(&part),
+        Value::Object(map) => map.find_key(&part),
         Value::Array(items) => items.get(parse_array_index(&part)?),
         _ => None,
     })
@@ -315,7 +315,7 @@ fn parse_array_index(part: &str) -> Option<usize> {
 pub(crate) fn enum_values_of_schema(schema: Option<&Value>) -> Option<Vec<String>> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let schema = schema?;
-    match (schema.look("enum").and_then(Value::as_array), schema.look("const")) {
+    match (schema.find_key("enum").and_then(Value::as_array), schema.find_key("const")) {
         (Some(values), _) => Some(values.iter().map(text).collect()),
         (None, Some(value)) => Some(vec![text(value)]),
         (None, None) => None,
@@ -379,21 +379,22 @@ fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, desk: &Sourc
 fn follow_named_segments<'v>(path: &FieldPath, schema: &'v Value) -> (String, Vec<&'v str>) {
     let (mut at, mut walked) = (schema, Vec::new());
     for segment in path.segments() {
-        let Some(next) = at.look("properties").and_then(|properties| properties.look(segment)) else {
+        let Some(next) = at.find_key("properties").and_then(|properties| properties.find_key(segment)) else {
             break;
         };
         at = next;
         walked.push(&**segment);
     }
-    let names = at.look("properties").and_then(Value::as_object);
+    let names = at.find_key("properties").and_then(Value::as_object);
     (walked.join("."), names.map(|names| names.keys().map(String::as_str).collect()).unwrap_or_default())
 }
 
 /// What a path was probably meant to be, of which a schema has all but the last segment.
 fn near_path(path: &FieldPath, schema: &Value) -> Option<String> {
     let (last, before) = path.segments().split_last()?;
-    let holder = before.iter().try_fold(schema, |at, segment| at.look("properties")?.look(segment))?;
-    let names = holder.look("properties")?.as_object()?.keys();
+    let holder =
+        before.iter().try_fold(schema, |at, segment| at.find_key("properties")?.find_key(segment))?;
+    let names = holder.find_key("properties")?.as_object()?.keys();
     let near = find_nearest_name(last, names.map(String::as_str))?;
     let whole: Vec<&str> = before.iter().map(|segment| &**segment).chain([near]).collect();
     Some(whole.join("."))

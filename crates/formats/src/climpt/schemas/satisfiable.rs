@@ -102,7 +102,7 @@ pub(crate) fn list_values(schema: &mut Value, pointer: &str) {
     let Some(values) = values.filter(|values| values.iter().all(Value::is_string)) else { return };
     let Some(place) = find_at_pointer_mut(schema, pointer) else { return };
     let Value::Object(map) = place else { return };
-    let is_listed = match (map.look("enum"), map.look("const")) {
+    let is_listed = match (map.find_key("enum"), map.find_key("const")) {
         (Some(listed), None) => listed.as_array() == Some(&values),
         (None, Some(only)) => values == [only.clone()],
         _ => false,

@@ -126,7 +126,7 @@ impl FailureTextChecker<'_, '_> {
             let finding = Diagnostic::warning(
                 codes::UNKNOWN_PLACEHOLDER,
                 self.span(at, written.len()),
-                format!("`{written}` stays text"),
+                format!("`{written}` is not replaced"),
             );
             self.push(finding.hint(hint));
         }

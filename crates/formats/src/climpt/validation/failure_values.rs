@@ -52,7 +52,7 @@ pub(crate) fn report_unused(
     if let ([first, _, ..], true) = (&unnamed[..], conditions.is_empty()) {
         let names: Vec<&str> = unnamed.iter().map(|known| known.name).collect();
         let message =
-            format!("no validation names the validators {}, so that nothing runs them", quote_names(&names));
+            format!("no validation names the validators {}, so nothing runs them", quote_names(&names));
         let finding = Diagnostic::warning(codes::UNUSED_DEFINITION, first.span, message);
         found.push(
             finding
@@ -65,7 +65,7 @@ pub(crate) fn report_unused(
             if lost || (conditions.is_empty() && unnamed.len() > 1) {
                 continue;
             }
-            let message = format!("no validation names the validator `{name}`, so that nothing runs it");
+            let message = format!("no validation names the validator `{name}`, so nothing runs it");
             found.push(
                 Diagnostic::warning(codes::UNUSED_DEFINITION, validator.span, message)
                     .hint("name it in `validationConditions` of a closure step's validation, or remove it"),
@@ -85,7 +85,7 @@ pub(crate) fn report_unused(
         if let ([first, _, ..], false) = (&unread[..], asks) {
             let names: Vec<&str> = unread.iter().map(|param| param.text).collect();
             let message = format!(
-                "no prompt is sent when `{name}` fails, so that nothing reads its {}",
+                "no prompt is sent when `{name}` fails, so nothing reads its {}",
                 quote_names(&names)
             );
             let hint = "remove `extractParams`, or let it be tried again: `\"action\": \"retry\"` with `maxAttempts` of at least 1";

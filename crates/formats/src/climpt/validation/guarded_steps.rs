@@ -60,7 +60,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             if kind.is_some() && step.gate.as_ref().is_some_and(decides) {
                 return None;
             }
-            let message = format!("`{}` is no closure step, so that its validators never run", validation.id);
+            let message = format!("`{}` is not a closure step, so its validators never run", validation.id);
             self.push(
                 Diagnostic::error(codes::UNUSED_DEFINITION, validation.span, message)
                     .step(validation.id)
@@ -75,8 +75,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             if gate.misread || gate.intents.is_empty() || leads_on {
                 return None;
             }
-            let message =
-                format!("`{}` does not allow `{word}`, so that its validators never run", validation.id);
+            let message = format!("`{}` does not allow `{word}`, so its validators never run", validation.id);
             self.push(
                 Diagnostic::error(codes::UNUSED_DEFINITION, validation.span, message)
                     .step(validation.id)

@@ -311,7 +311,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 let finding = Diagnostic::error(codes::MISSING_PROMPT, pattern.span, message)
                     .step(validation.id)
                     .hint("write one of the files");
-                self.compiler.files.missed(finding);
+                self.compiler.files.add_missing_prompt(finding);
                 None
             }
             Search::Found(file) => {
@@ -381,7 +381,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         let Some(written) = validation.c2.or(validation.c3) else { return };
         if !found_by.is_empty() && found_by.iter().all(|by| *by > 0) {
             let message = format!(
-                "`c2` and `c3` of the validation of `{}` lead to no failure prompt, so that others are taken",
+                "`c2` and `c3` of the validation of `{}` lead to no failure prompt, so others are taken",
                 validation.id
             );
             self.push(
@@ -423,7 +423,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         if condition.validator.extract.is_empty() && lost.clone().count() > 1 {
             let names: Vec<&str> = lost.map(|(name, _)| name.as_str()).collect();
             let message = format!(
-                "validator `{}` yields nothing, so that {} stay empty",
+                "validator `{}` yields nothing, so {} stay empty",
                 condition.validator.name,
                 quote_names(&names)
             );
@@ -434,10 +434,8 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
         for (name, span) in lost {
             let promised = pattern.params.iter().find(|param| param.text == *name);
             let span = promised.map_or(*span, |param| param.span);
-            let message = format!(
-                "validator `{}` yields no `{name}`, so that it stays empty",
-                condition.validator.name
-            );
+            let message =
+                format!("validator `{}` yields no `{name}`, so it stays empty", condition.validator.name);
             let known = condition.validator.extract.iter().map(|(known, _)| known.text);
             // What both the pattern and the prompt say is right, and what the validator says instead is not.
             let is_read = |word: &str| read.iter().any(|(name, _)| name == word);

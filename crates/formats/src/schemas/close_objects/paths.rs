@@ -154,7 +154,7 @@ fn collect_adjacent_schemas(parts: Vec<ValueSchema<'_>>) -> Vec<ValueSchema<'_>>
         for key in ["allOf", "anyOf", "oneOf"] {
             let choice = format!("{}/{key}", part.at);
             for (index, schema) in
-                part.map.look(key).and_then(Value::as_array).into_iter().flatten().enumerate()
+                part.map.find_key(key).and_then(Value::as_array).into_iter().flatten().enumerate()
             {
                 let found = part.part(schema, &format!("{key}/{index}"));
                 all.extend(found.map(|found| match key {
@@ -164,11 +164,11 @@ fn collect_adjacent_schemas(parts: Vec<ValueSchema<'_>>) -> Vec<ValueSchema<'_>>
             }
         }
         for (key, which) in [("then", 1), ("else", 0)] {
-            let found = part.map.look(key).and_then(|schema| part.part(schema, key));
+            let found = part.map.find_key(key).and_then(|schema| part.part(schema, key));
             all.extend(found.map(|found| found.chosen(format!("{}/if", part.at), which)));
         }
         for key in ["not", "if"] {
-            let found = part.map.look(key).and_then(|schema| part.part(schema, key));
+            let found = part.map.find_key(key).and_then(|schema| part.part(schema, key));
             all.extend(found.map(|found| ValueSchema { tells: true, ..found }));
         }
         for key in ["dependentSchemas", "dependencies"] {
@@ -196,17 +196,17 @@ fn collect_inner_schemas<'s>(part: &ValueSchema<'s>) -> Vec<InnerSchema<'s>> {
         add(Key::Pattern(pattern), schema, &format!("patternProperties/{}", escape_pointer_segment(pattern)));
     }
     for key in ["additionalProperties", "unevaluatedProperties"] {
-        map.look(key).into_iter().for_each(|schema| add(Key::OtherNames, schema, key));
+        map.find_key(key).into_iter().for_each(|schema| add(Key::OtherNames, schema, key));
     }
     for key in ["prefixItems", "items"] {
-        for (index, schema) in map.look(key).and_then(Value::as_array).into_iter().flatten().enumerate() {
+        for (index, schema) in map.find_key(key).and_then(Value::as_array).into_iter().flatten().enumerate() {
             add(Key::Item(index), schema, &format!("{key}/{index}"));
         }
     }
     for key in ["items", "additionalItems", "unevaluatedItems"] {
-        map.look(key).into_iter().for_each(|schema| add(Key::OtherItems, schema, key));
+        map.find_key(key).into_iter().for_each(|schema| add(Key::OtherItems, schema, key));
     }
-    let contained = map.look("contains").and_then(|schema| part.part(schema, "contains"));
+    let contained = map.find_key("contains").and_then(|schema| part.part(schema, "contains"));
     found.extend(contained.map(|inner| (Key::OtherItems, ValueSchema { tells: true, ..inner }, map)));
     found
 }
@@ -237,7 +237,7 @@ fn collect_detached_schemas<'s>(part: &ValueSchema<'s>) -> Vec<ValueSchema<'s>> 
 /// Whether two schemas with different keys may be about the same value.
 fn may_share_value((key, _, holder): &InnerSchema<'_>, (other_key, _, other): &InnerSchema<'_>) -> bool {
     let names = |map: &Map<String, Value>, name: &str| {
-        map.look("properties").is_some_and(|own| own.look(name).is_some())
+        map.find_key("properties").is_some_and(|own| own.find_key(name).is_some())
     };
     match (key, other_key) {
         (Key::Name(name), Key::Pattern(pattern)) | (Key::Pattern(pattern), Key::Name(name)) => {
@@ -260,7 +260,7 @@ fn first_other(map: &Map<String, Value>) -> usize {
     if map.has("contains") {
         return 0;
     }
-    let first = ["prefixItems", "items"].iter().find_map(|key| map.look(key).and_then(Value::as_array));
+    let first = ["prefixItems", "items"].iter().find_map(|key| map.find_key(key).and_then(Value::as_array));
     first.map_or(0, Vec::len)
 }
 
@@ -281,7 +281,7 @@ fn named_schemas_of_keyword<'s>(
     map: &'s Map<String, Value>,
     key: &str,
 ) -> impl Iterator<Item = (&'s String, &'s Value)> {
-    map.look(key).and_then(Value::as_object).into_iter().flatten()
+    map.find_key(key).and_then(Value::as_object).into_iter().flatten()
 }
 
 /// A name as a segment of a JSON pointer.

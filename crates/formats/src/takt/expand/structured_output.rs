@@ -64,7 +64,7 @@ impl Expander<'_, '_> {
                 }
                 match Schema::new(schema.clone()) {
                     Ok(_) => return Some(schema),
-                    Err(error) => (span, format!("`{path}` is no valid JSON Schema: {error}")),
+                    Err(error) => (span, format!("`{path}` is not a valid JSON Schema: {error}")),
                 }
             }
         };

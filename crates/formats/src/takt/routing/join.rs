@@ -154,7 +154,7 @@ impl JoinRuleChecker<'_, '_> {
             [member] => format!("`{}`", member.name.text),
             _ => "any member".to_owned(),
         };
-        let message = format!("`{word}` is no rule of {whose}");
+        let message = format!("`{word}` is not a rule of {whose}");
         let texts: Vec<&str> = collect_conditions(members).collect();
         let hint = match find_nearest_name(word, texts.iter().copied()) {
             Some(near) => format!("did you mean `{}`?", as_argument(near)),

@@ -156,7 +156,7 @@ impl<'c> TextCompiler<'c> {
         }
         let of_system_steps = ["context:", "effect:"].iter().any(|prefix| name.starts_with(prefix));
         if of_system_steps && !name.contains(char::is_whitespace) {
-            let message = format!("`{{{name}}}` is not supported yet, and stays text");
+            let message = format!("`{{{name}}}` is not supported yet, and is not replaced");
             self.warn(codes::UNSUPPORTED_YET, name, body, reader, message, "hand the value on in a report");
         }
         None
@@ -177,13 +177,14 @@ impl<'c> TextCompiler<'c> {
                 Some(Source::Handoff { step: step.clone(), key })
             }
             (Some(_), None) => {
-                let message = format!("`{{{name}}}` stays text: it names no field");
+                let message = format!("`{{{name}}}` is not replaced: it names no field");
                 self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, "write `STEP.FIELD`");
                 None
             }
             (None, _) => {
                 let hint = "name a step that has it, as `{structured:STEP.FIELD}`";
-                let message = format!("`{{{name}}}` stays text: it names no step with `structured_output`");
+                let message =
+                    format!("`{{{name}}}` is not replaced: it names no step with `structured_output`");
                 self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, hint);
                 None
             }
@@ -204,7 +205,7 @@ impl<'c> TextCompiler<'c> {
                     Some(known) => format!("name one, as `{{report:{known}}}`"),
                     None => "name one, or remove it".to_owned(),
                 };
-                let message = format!("`{{{name}}}` stays text: it names no report");
+                let message = format!("`{{{name}}}` is not replaced: it names no report");
                 self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
                 return None;
             }
@@ -213,7 +214,14 @@ impl<'c> TextCompiler<'c> {
         }
         if name == CYCLE_COUNT && !reader.monitor {
             let hint = "only the judge of a loop monitor knows how many rounds there were; remove it";
-            self.warn(codes::UNUSED_KEY, name, body, reader, format!("`{{{name}}}` stays text here"), hint);
+            self.warn(
+                codes::UNUSED_KEY,
+                name,
+                body,
+                reader,
+                format!("`{{{name}}}` is not replaced here"),
+                hint,
+            );
             return None;
         }
         if let Some(source) = source_of_placeholder(name) {
@@ -243,7 +251,7 @@ impl<'c> TextCompiler<'c> {
             near.map(str::to_owned).or_else(|| near_report(name)).or_else(|| self.known_report(name))
         {
             let hint = format!("did you mean `{{{near}}}`?");
-            let message = format!("`{{{name}}}` stays text");
+            let message = format!("`{{{name}}}` is not replaced");
             self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, &hint);
         }
         None
@@ -268,7 +276,7 @@ impl<'c> TextCompiler<'c> {
     fn report_unclosed(&self, unclosed: &[(usize, &str)], body: &FacetText, reader: ReadingStep<'_>) {
         let places = if unclosed.is_empty() { Vec::new() } else { body.braces() };
         for (nth, name) in unclosed {
-            let message = format!("`{{{name}` stays text: no brace closes it");
+            let message = format!("`{{{name}` is not replaced: no brace closes it");
             let place = body.place_at(places.get(*nth).copied(), &format!("{{{name}"));
             let finding = Diagnostic::warning(codes::UNKNOWN_PLACEHOLDER, place, message);
             self.found.push(finding.step(reader.step).hint(format!("write `{{{name}}}`")));
@@ -293,7 +301,7 @@ impl<'c> TextCompiler<'c> {
                 "a workflow has no parameters and no sections: write the text itself, or give it by `{task}`"
             }
         };
-        let message = format!("`{{{name}}}` stays text: it is a placeholder of step registries");
+        let message = format!("`{{{name}}}` is not replaced: it is a placeholder of step registries");
         let finding =
             Diagnostic::warning(codes::UNKNOWN_PLACEHOLDER, body.place(&format!("{{{name}}}")), message);
         self.found.push(finding.step(reader.step).hint(hint));

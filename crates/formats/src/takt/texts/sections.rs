@@ -270,8 +270,10 @@ impl<'d, 'f> Sections<'d, 'f> {
         let message =
             format!("`{key}` names `{}`, which is not found; the name itself becomes the text", name.text);
         let places = self.scope().layers.places(section.folders()[0]);
-        Diagnostic::warning(codes::UNKNOWN_NAME, name.span, message)
-            .hint(format!("add `{}.md` to one of {places}; or write a whole sentence", name.text))
+        Diagnostic::warning(codes::UNKNOWN_NAME, name.span, message).hint(format!(
+            "add `{}.md` to one of {places}, or write the text itself here, as a whole sentence",
+            name.text
+        ))
     }
 
     /// Reads a file at a path relative to the workflow's folder.
@@ -410,7 +412,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         user.push(match near {
             Some(_) => add_suggestion(finding, reference.text, &names),
             None => finding.hint(format!(
-                "it is no key of `{}`, and no file `{}.md` in {}; {INSTALL}",
+                "it is not a key of `{}`, and there is no file `{}.md` in {}; {INSTALL}",
                 section.key(),
                 reference.text,
                 layers.places(section.folders()[0])

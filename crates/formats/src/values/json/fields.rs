@@ -326,7 +326,7 @@ impl<'j, 'f> Fields<'j, 'f> {
             let message =
                 format!("{} {verb} no effect: {} is switched off", suggest::quote_names(&others), self.what);
             let finding = Diagnostic::note(codes::UNUSED_KEY, span, message);
-            self.push(finding.hint("write `true`, or see that this is what you want"));
+            self.push(finding.hint("set `enabled` to `true`, or remove the other keys"));
         }
     }
 

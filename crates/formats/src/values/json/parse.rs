@@ -124,7 +124,7 @@ fn report_blanks(text: &str, parsed: &ParseResult<'_>, file: FileId, found: &Fin
     });
     if let Some((at, blank)) = odd.into_iter().next() {
         let place = span_of_range(file, at, at + blank.len_utf8());
-        let message = format!("the character U+{:04X} is no white space in JSON", u32::from(blank));
+        let message = format!("the character U+{:04X} is not white space in JSON", u32::from(blank));
         found.push(Diagnostic::error(codes::INVALID_JSON, place, message).hint("write a plain blank"));
     }
 }
@@ -168,7 +168,7 @@ impl JsonConverter<'_> {
             ast::Value::NumberLit(literal) => match serde_json::from_str(literal.value) {
                 Ok(number) => Kind::Number(number),
                 Err(_) => {
-                    let message = format!("`{}` is no number that JSON knows", literal.value);
+                    let message = format!("`{}` is not a number that JSON knows", literal.value);
                     self.found.push(
                         Diagnostic::error(codes::INVALID_JSON, place, message)
                             .hint("write a number that fits into 64 bits"),
@@ -287,11 +287,11 @@ mod tests {
             ),
             ("[01]", vec![("invalid-json", 2, "expected comma")]),
             ("[\"a\tb\"]", vec![("invalid-json", 3, "a control character stands in a text")]),
-            ("[1e999]", vec![("invalid-json", 1, "`1e999` is no number that JSON knows")]),
+            ("[1e999]", vec![("invalid-json", 1, "`1e999` is not a number that JSON knows")]),
             ("{} {}", vec![("invalid-json", 3, "text cannot contain more than one JSON value")]),
             ("{\"a\": [1, 2}", vec![("invalid-json", 11, "unexpected close brace")]),
             ("{\"a\": {\"b\": 2}\n", vec![("invalid-json", 0, "unterminated object")]),
-            ("{\"a\":\u{a0}1}", vec![("invalid-json", 5, "the character U+00A0 is no white space in JSON")]),
+            ("{\"a\":\u{a0}1}", vec![("invalid-json", 5, "the character U+00A0 is not white space in JSON")]),
             ("{\"a\": \"b{\" c\"\n}", vec![("invalid-json", 11, "unexpected token")]),
             ("{\n\"a\": 1 \"b\": {\n}", vec![("invalid-json", 8, "expected comma")]),
             ("{\"a\": NaN}", vec![("invalid-json", 6, "unexpected token")]),

@@ -134,7 +134,7 @@ impl<'t> YamlReader<'t, '_> {
                 self.refuse_tag(tag.as_deref(), "map", span)?;
                 (anchor, self.mapping(span, depth)?)
             }
-            _ => return Err(self.stop(at, "this is no value", "correct the place")),
+            _ => return Err(self.stop(at, "this is not a value", "correct the place")),
         };
         if anchor != 0 {
             let values = self.values - before + 1;

@@ -140,7 +140,7 @@ fn what_is_wrong_is_said_in_the_older_words() {
     # both generations
     agent.json:11:3 error[mixed-generations]: `behavior` and `runner` belong to different generations of agents
     # unknown type
-    agent.json:12:23 error[invalid-value]: `stepMachines` is no `completionType`
+    agent.json:12:23 error[invalid-value]: unknown `completionType` `stepMachines`
     # config of no type
     agent.json:10:15 error[missing-key]: `completionType` is missing in `behavior`
     # no system prompt

@@ -222,7 +222,7 @@ fn what_is_wrong_with_a_check_flow() {
     }
     insta::assert_snapshot!(text, @"
     # id is no id
-    steps_registry.json:19:5 error[step-name]: `s_xyz` is no id of a step in a check flow
+    steps_registry.json:19:5 error[step-name]: `s_xyz` is not the id of a step in a check flow
     # id is not the key
     steps_registry.json:20:13 error[id-mismatch]: the step of key `s_b2c1de` calls itself `s_b2c1d0`
     # no id
@@ -259,7 +259,7 @@ fn what_is_wrong_with_a_check_flow() {
     # result of no use
     steps_registry.json:14:39 error[invalid-value]: `yes|no` says neither what is well nor what is not
     # kind of no use
-    steps_registry.json:14:63 error[invalid-value]: `text` in `message` is no kind of value
+    steps_registry.json:14:63 error[invalid-value]: `text` in `message` is not a kind of value
     # another end of the run
     agent.json:8:23 error[mixed-generations]: a check flow ends where a check says `complete`, not by `count:iteration`
     # keys without effect
@@ -279,7 +279,7 @@ fn a_step_without_a_check_is_an_error() {
     json["steps"]["s_a8f3"].as_object_mut().unwrap().remove("check");
     let mut files = files;
     files.insert(registry, json.to_string().into_bytes());
-    insta::assert_snapshot!(findings(&files, DIR), @"steps_registry.json:1:101 error[missing-key]: `s_a8f3` has no `check`, so that nothing could lead on from it");
+    insta::assert_snapshot!(findings(&files, DIR), @"steps_registry.json:1:101 error[missing-key]: `s_a8f3` has no `check`, so nothing could lead on from it");
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn the_limit_of_the_document_and_lower_ones() {
         findings(&edit(&sound(), "\"completionConfig\": {}", &config), DIR)
     };
     assert_eq!(found(100), "");
-    let cut = "warning[unused-key]: a check flow ends after 100 executions, so that 101 has no effect";
+    let cut = "warning[unused-key]: a check flow ends after 100 executions, so 101 has no effect";
     assert!(found(101).contains(cut), "{}", found(101));
     assert!(found(5_000_000_000).contains("5000000000 has no effect"), "{}", found(5_000_000_000));
 }

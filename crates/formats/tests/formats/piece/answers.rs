@@ -116,10 +116,10 @@ fn a_near_miss_of_a_placeholder_stays_text() {
     let words = "Plan { task }, {taks}, {reprot:00-plan.md} and {Report: 00-plan.md}. {item}, {port:80}, {\"task\": 1}";
     let edits = [("Plan {task}.", words)];
     insta::assert_snapshot!(broken(&edits), @"
-    sound.yaml:26:12 warning[unknown-placeholder]: `{ task }` stays text
-    sound.yaml:26:22 warning[unknown-placeholder]: `{taks}` stays text
-    sound.yaml:26:30 warning[unknown-placeholder]: `{reprot:00-plan.md}` stays text
-    sound.yaml:26:54 warning[unknown-placeholder]: `{Report: 00-plan.md}` stays text
+    sound.yaml:26:12 warning[unknown-placeholder]: `{ task }` is not replaced
+    sound.yaml:26:22 warning[unknown-placeholder]: `{taks}` is not replaced
+    sound.yaml:26:30 warning[unknown-placeholder]: `{reprot:00-plan.md}` is not replaced
+    sound.yaml:26:54 warning[unknown-placeholder]: `{Report: 00-plan.md}` is not replaced
     ");
     let flow = flow(&edits, |_| {});
     let drive = Drive::start(&flow);

@@ -27,9 +27,9 @@ fn all_real_pieces_load_without_errors() {
     default.yaml:306:3 warning[unused-definition]: nothing refers to `validation` of `report_formats`
     default.yaml:307:3 warning[unused-definition]: nothing refers to `summary` of `report_formats`
     # magi
-    magi.yaml:10:5 warning[missing-edit]: `edit` is missing, so that `melchior` may change nothing
-    magi.yaml:46:5 warning[missing-edit]: `edit` is missing, so that `balthasar` may change nothing
-    magi.yaml:86:5 warning[missing-edit]: `edit` is missing, so that `casper` may change nothing
+    magi.yaml:10:5 warning[missing-edit]: `edit` is missing, so `melchior` may change nothing
+    magi.yaml:46:5 warning[missing-edit]: `edit` is missing, so `balthasar` may change nothing
+    magi.yaml:86:5 warning[missing-edit]: `edit` is missing, so `casper` may change nothing
     # minimal
     # review-only
     review-only.yaml:237:3 warning[unused-definition]: nothing refers to `review-summary` of `report_formats`

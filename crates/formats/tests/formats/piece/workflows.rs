@@ -570,7 +570,7 @@ fn data_that_cannot_decide_are_found() {
     assert!(missing.contains("the schema file `next-task.json` is not found"), "{missing}");
     for (schema, message) in [
         ("[]", "holds no JSON Schema"),
-        (r##"{"type": 7}"##, "is no valid JSON Schema"),
+        (r##"{"type": 7}"##, "is not a valid JSON Schema"),
         (r##"{"properties": {"action": {"$ref": "#/$defs/x"}}}"##, "cannot be resolved"),
     ] {
         let found = found(&[(FILE, &decided), (".takt/schemas/next-task.json", schema)]);

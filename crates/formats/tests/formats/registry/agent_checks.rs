@@ -133,7 +133,7 @@ fn integrations_actions_execution_logging() {
     agent.json:16:67 error[wrong-type]: `add` must hold texts only, not a number
     # "integrations": {"github": {"enabled": false}}
     # "actions": {"enabled": true, "handlers": {"a": "log", "b": "mail", "c": "exec:x.sh"}}
-    agent.json:16:64 error[invalid-value]: `mail` is no handler
+    agent.json:16:64 error[invalid-value]: unknown handler `mail`
     agent.json:16:77 error[unreadable-file]: there is no handler `.agent/fixer/x.sh`
     # "actions": {"enabled": false}
     # "execution": {"worktree": {"enabled": true, "root": "../w"}}

@@ -67,22 +67,22 @@ fn every_value_leads_somewhere_and_every_case_is_a_value() {
     { "enum": ["a", "b", "c"] } → a b
         warning[transition-without-default]: `status` can be `c`, which no entry of `targets` names
     { "enum": ["a"] } → a b
-        warning[unreachable-transition]: `status` is never `b`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `b`, so `initial.fix` is not selected by it
     { "enum": ["A", "b"] } → a b
         warning[transition-without-default]: `status` can be `A`, which no entry of `targets` names
-        warning[unreachable-transition]: `status` is never `a`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `a`, so `initial.fix` is not selected by it
     { "const": "a" } → a b
-        warning[unreachable-transition]: `status` is never `b`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `b`, so `initial.fix` is not selected by it
     { "enum": ["a", "b"], "const": "a" } → a b
-        warning[unreachable-transition]: `status` is never `b`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `b`, so `initial.fix` is not selected by it
     { "enum": [1, 2] } → 1 2
     { "enum": [1, 2] } → 1 3 default
-        warning[unreachable-transition]: `status` is never `3`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `3`, so `initial.fix` is not selected by it
     { "type": "boolean" } → true false
     { "type": "boolean" } → true
         warning[transition-without-default]: `status` can be `false`, which no entry of `targets` names
     { "type": "boolean" } → yes default
-        warning[unreachable-transition]: `status` is never `yes`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `yes`, so `initial.fix` is not selected by it
     { "type": ["string", "null"], "enum": ["a", "b", null] } → a b
         warning[transition-without-default]: `status` can be `null`, which counts as absent, and then nothing selects
     { "type": ["boolean", "null"] } → true false
@@ -92,13 +92,13 @@ fn every_value_leads_somewhere_and_every_case_is_a_value() {
     { "type": "integer", "minimum": 1, "maximum": 3 } → 1 2
         warning[transition-without-default]: `status` can be `3`, which no entry of `targets` names
     { "type": "integer" } → 1 x default
-        warning[unreachable-transition]: `status` is never `x`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `x`, so `initial.fix` is not selected by it
     { "anyOf": [{ "const": "a" }, { "const": "b" }] } → a b
     { "oneOf": [{ "enum": ["a"] }, { "enum": ["b", "c"] }] } → a b
         warning[transition-without-default]: `status` can be `c`, which no entry of `targets` names
     { "anyOf": [{ "const": "a" }, { "const": "x" }] } → a b
         warning[transition-without-default]: `status` can be `x`, which no entry of `targets` names
-        warning[unreachable-transition]: `status` is never `b`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `b`, so `initial.fix` is not selected by it
     { "anyOf": [{ "const": "a" }, { "type": "string" }] } → a b
         warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
     { "allOf": [{ "enum": ["a", "b", "c"] }, { "enum": ["a", "b"] }] } → a b
@@ -106,15 +106,15 @@ fn every_value_leads_somewhere_and_every_case_is_a_value() {
     { "$ref": "#/more" } → a b
     { "$ref": "#/more" } → a c
         warning[transition-without-default]: `status` can be `b`, which no entry of `targets` names
-        warning[unreachable-transition]: `status` is never `c`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `c`, so `initial.fix` is not selected by it
     { "type": "string" } → a b
         warning[transition-without-default]: `status` can hold a value that no entry of `targets` names
     { "type": "string", "pattern": "^a" } → a b default
-        warning[unreachable-transition]: `status` is never `b`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `b`, so `initial.fix` is not selected by it
     { "type": "object" } → a default
-        warning[unreachable-transition]: `status` is never `a`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `a`, so `initial.fix` is not selected by it
     { "not": { "const": "a" } } → a default
-        warning[unreachable-transition]: `status` is never `a`, so that `initial.fix` is not selected by it
+        warning[unreachable-transition]: `status` is never `a`, so `initial.fix` is not selected by it
     { "enum": ["a", "b"] } → a b (optional)
         warning[transition-without-default]: an answer need not have `status`, and then nothing selects
     { "enum": ["a", "b"] } → a b default (optional)

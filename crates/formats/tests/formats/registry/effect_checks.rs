@@ -98,9 +98,9 @@ fn jumps() {
     steps_registry.json:34:60 note[schema-gate-mismatch]: answers of `initial.fix` may leave out `next_action.details.to`, and then a `jump` names no step
     # "targetField": "next_action.details.to", , "jump": {"targets": {"initial.fix": "initial.fix"}} {"properties": {"to": {"enum": ["continuation.fix"]}}}
     steps_registry.json:34:60 error[schema-gate-mismatch]: every `jump` of `initial.fix` is refused: `next_action.details.to` can be `continuation.fix`, and allowed are `initial.fix`
-    steps_registry.json:39:102 warning[unreachable-transition]: `next_action.details.to` is never `initial.fix`, so that `initial.fix` is not selected by it
+    steps_registry.json:39:102 warning[unreachable-transition]: `next_action.details.to` is never `initial.fix`, so `initial.fix` is not selected by it
     # "targetField": "next_action.details.to", "targetMode": "conditional", , "jump": {"targets": {"a": "continuation.fix", "default": "initial.fix"}} {"properties": {"to": {"enum": ["b"]}}}
-    steps_registry.json:39:92 warning[unreachable-transition]: `next_action.details.to` is never `a`, so that `continuation.fix` is not selected by it
+    steps_registry.json:39:92 warning[unreachable-transition]: `next_action.details.to` is never `a`, so `continuation.fix` is not selected by it
     # "targetField": "next_action.details.to", "targetMode": "conditional", , "jump": {"condition": "x", "targets": {"a": "continuation.fix", "default": "initial.fix"}} {"type": "object", "properties": {"to": {"type": "string"}}}
     steps_registry.json:39:88 warning[unused-key]: `condition` of `jump` has no effect: the answer's `targetField` selects
     # "targetField": "next_action.details.to", "targetMode": "dynamic", , "jump": {"targets": {"a": "continuation.fix"}} {"type": "object", "properties": {"to": {"type": "string"}}}

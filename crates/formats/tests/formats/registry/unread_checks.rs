@@ -28,7 +28,7 @@ fn failure_prompts_that_lie_elsewhere() {
     let mut files = sound();
     let prompt = files.remove(retry).unwrap();
     files.insert(retry.replace("retry", "closure"), prompt.clone());
-    insta::assert_snapshot!(findings(&files, DIR), @"steps_registry.json:23:60 warning[unused-key]: `c2` and `c3` of the validation of `closure.fix` lead to no failure prompt, so that others are taken");
+    insta::assert_snapshot!(findings(&files, DIR), @"steps_registry.json:23:60 warning[unused-key]: `c2` and `c3` of the validation of `closure.fix` lead to no failure prompt, so others are taken");
     files.insert(retry.to_owned(), prompt);
     assert_eq!(findings(&files, DIR), "");
     files.remove(retry);

@@ -109,19 +109,19 @@ fn what_is_found() {
     }
     assert_snapshot!(text, @r#"
     # {"type": "detect:keyword", "config": {"verdictKeyword": "  "}}
-    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so that giving it changes nothing
-    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so giving it changes nothing
+    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so giving it changes nothing
     agent.json:18:72 error[invalid-value]: `verdictKeyword` is empty
     # {"type": "poll:state"}
     steps_registry.json:22:5 warning[closure-skipped]: `poll:state` can complete the run before its validators have passed
     # {"type": "poll:state", "config": {"resourceType": "github-project", "targetState": 1}}
     agent.json:18:99 error[wrong-type]: `targetState` must be a text or an object, not a number
     # {"type": "poll:state", "config": {"resourceType": "file", "targetState": "done"}}
-    agent.json:18:89 error[invalid-value]: `done` is no state of a file
+    agent.json:18:89 error[invalid-value]: unknown file state `done`
     # {"type": "poll:state", "config": {"resourceType": "file", "targetState": {"contains": ""}}}
     agent.json:18:102 error[invalid-value]: every file contains nothing
     # {"type": "poll:state", "config": {"resourceType": "file", "targetState": {"is": "a"}}}
-    agent.json:18:89 error[invalid-value]: this is no state of a file
+    agent.json:18:89 error[invalid-value]: this is not the state of a file
     # {"type": "poll:state", "config": {"resourceType": "file", "targetState": {"equals": 1}}}
     agent.json:18:100 error[wrong-type]: `equals` must be a text, not a number
     # {"type": "poll:state", "config": {"resourceType": "file", "targetState": true}}
@@ -131,16 +131,16 @@ fn what_is_found() {
     # {"type": "poll:state", "config": {"resourceType": "api", "targetState": [1]}}
     agent.json:18:88 error[wrong-type]: `targetState` must be a text or an object, not a list
     # {"type": "meta:custom", "config": {"handlerPath": "../verdict.sh"}}
-    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so that giving it changes nothing
-    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so giving it changes nothing
+    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so giving it changes nothing
     agent.json:18:66 error[escapes-root]: `../verdict.sh` leads out of the agent's folder
     # {"type": "meta:custom", "config": {"handlerPath": "other.sh"}}
-    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so that giving it changes nothing
-    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so giving it changes nothing
+    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so giving it changes nothing
     agent.json:18:66 error[unreadable-file]: there is no handler `.agent/fixer/other.sh`
     # {"type": "meta:custom", "config": {"handlerPath": "verdict.ts"}}
-    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so that giving it changes nothing
-    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so that giving it changes nothing
+    agent.json:8:5 warning[unused-variable]: no prompt reads the parameter `file`, so giving it changes nothing
+    agent.json:9:5 warning[unused-variable]: no prompt reads the parameter `url`, so giving it changes nothing
     agent.json:18:66 error[handler-unstartable]: it is unknown how to start `verdict.ts`
     # {"type": "meta:composite", "config": {"operator": "and", "conditions": []}}
     agent.json:18:53 error[invalid-value]: `conditions` is empty

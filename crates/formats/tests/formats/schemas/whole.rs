@@ -167,7 +167,7 @@ fn a_definition_that_schemas_share_is_wrong_where_it_stands() {
     };
     for (common, at, code) in [
         (r#"{ "type": "string", "minLength": 5, "maxLength": 2 }"#, 0, "the schema `common`: it "),
-        (r#"{ "type": "strin" }"#, 12, "`common` is no valid JSON Schema"),
+        (r#"{ "type": "strin" }"#, 12, "`common` is not a valid JSON Schema"),
     ] {
         says(&with("", common), &[&format!("fix.json:2:{} error", 18 + at), code]);
         says(&with("common.json", common), &[&format!("common.json:2:{} error", 1 + at), code]);

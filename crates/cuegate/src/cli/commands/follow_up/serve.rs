@@ -30,7 +30,7 @@ pub(crate) struct ServeArgs {
     /// Listen on this socket file, which only you can connect to, instead of a port
     #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "open"])]
     pub(crate) socket: Option<PathBuf>,
-    /// Let the page answer, cancel, resume and start runs
+    /// Let the page start, answer, pause, resume, retry and cancel runs, and apply or undo their changes
     #[arg(long)]
     pub(crate) allow_control: bool,
     /// Open the page in the browser, or this run on it; also that of a server that runs already

@@ -73,7 +73,7 @@ pub(crate) struct RunArgs {
     /// Run in the background; `cuegate attach` follows it
     #[arg(long, help_heading = "More")]
     pub(crate) detach: bool,
-    /// Run in the background, and watch it in the whole terminal
+    /// Run in the background, and show it on the full screen, as `cuegate watch` does
     #[arg(long, help_heading = "More", conflicts_with_all = ["detach", "json"])]
     pub(crate) watch: bool,
     /// The iteration limit [default: the definition's]

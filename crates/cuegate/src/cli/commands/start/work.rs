@@ -75,7 +75,10 @@ fn choose_queue_source(
             )
         })?;
         if !path.is_file() {
-            return Err(Failure::usage(format!("`{}` is no file", file.display()), "name a file with tasks"));
+            return Err(Failure::usage(
+                format!("`{}` is not a file", file.display()),
+                "name a file with tasks",
+            ));
         }
         return Ok(QueueSource::File { path: path.display().to_string() });
     }
@@ -342,7 +345,7 @@ fn drive_batch(
     let mut reads = 0;
     let mut tell = |told: BatchMessage<'_>| match told {
         BatchMessage::Queue(batch) => {
-            // A queue that is watched is told again only when it has tasks.
+            // With `--watch` the queue is read again and again: print it the first time, and then only when it has tasks.
             if reads == 0 || batch.found > 0 {
                 queue_lines(batch).iter().for_each(|line| print::print_line(line));
             }
@@ -476,7 +479,7 @@ fn find_batch(home: &StateDir, typed: &str) -> Result<(RunId, Batch), Failure> {
         [first, ..] if typed == "last" || first.as_str() == typed => first.clone(),
         [only] => only.clone(),
         [..] => {
-            return Err(Failure::usage(format!("`{typed}` fits several batches"), "give a longer prefix"));
+            return Err(Failure::usage(format!("`{typed}` matches several batches"), "give a longer prefix"));
         }
     };
     let (batch, ..) = read_batch(&*journal, &id)?;

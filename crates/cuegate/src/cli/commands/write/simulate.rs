@@ -39,7 +39,8 @@ pub(crate) struct SimulateArgs {
     /// The random seed; the same seed gives the same runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The simulated agent to use; repeatable [default: all]
+    /// The simulated agent to use: obedient, malformed, prose, wrong-step, missing-fields, liar, staller, rate-limited,
+    /// truncated, refusing or random; repeatable [default: all]
     #[arg(long = "agent", value_name = "NAME", value_parser = stand_in)]
     pub(crate) agents: Vec<StandIn>,
     /// Exit with 1 when coverage is below this percentage
@@ -195,7 +196,7 @@ fn prepare_simulation_inputs(
         if let Some((value, complaint)) = made.and_then(|value| Some((value, param.rule.complaint(value)?))) {
             return Err(Failure::usage(
                 format!(
-                    "no value was found that fits `{}`: `{value}`, which was made up, {complaint}",
+                    "no value was found that fits `{}`: `{value}`, which was generated, {complaint}",
                     param.name
                 ),
                 format!("give one with `--set {}=VALUE`", param.name),

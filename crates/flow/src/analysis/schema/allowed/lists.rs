@@ -12,8 +12,8 @@ const ITEMS_MAX: u64 = 64;
 /// Why no list fits.
 pub(super) fn of_list(map: &Map<String, Value>, pointer: &str, draft: SchemaDraft) -> Option<ImpossiblePart> {
     let fault = |why: String| Some(ImpossiblePart { pointer: pointer.to_owned(), why });
-    let number = |key: &str| map.look(key).and_then(Value::as_u64);
-    let wanted = map.look("contains").filter(|_| draft.knows("contains"));
+    let number = |key: &str| map.find_key(key).and_then(Value::as_u64);
+    let wanted = map.find_key("contains").filter(|_| draft.knows("contains"));
     let counted = |key: &str| number(key).filter(|_| draft.knows(key));
     let containing = wanted.map_or(0, |_| counted("minContains").unwrap_or(1));
     if let Some(most) = number("maxItems").filter(|most| *most < containing) {
@@ -27,7 +27,7 @@ pub(super) fn of_list(map: &Map<String, Value>, pointer: &str, draft: SchemaDraf
         return Some(found);
     }
     // What stands at places of its own is not all alike.
-    let alike = match map.look("items") {
+    let alike = match map.find_key("items") {
         _ if map.has("prefixItems") && draft.knows("prefixItems") => return None,
         Some(Value::Array(_)) => return None,
         items => items,
@@ -38,7 +38,7 @@ pub(super) fn of_list(map: &Map<String, Value>, pointer: &str, draft: SchemaDraf
     {
         return fault("has a `contains` that no item fits which it allows".to_owned());
     }
-    let is_unique = map.look("uniqueItems") == Some(&Value::Bool(true));
+    let is_unique = map.find_key("uniqueItems") == Some(&Value::Bool(true));
     let values =
         alike.filter(|_| is_unique && least > 1).and_then(|alike| list_allowed_values(alike, draft))?;
     let count = values.len() as u64;
@@ -54,7 +54,7 @@ fn of_item(map: &Map<String, Value>, at: u64, pointer: &str, draft: SchemaDraft)
         .flat_map(|place| place.schemas);
     said.filter_map(|schema| {
         let key = ["prefixItems", "items", "additionalItems"].into_iter().find_map(|key| {
-            match map.look(key)? {
+            match map.find_key(key)? {
                 Value::Array(items) => {
                     let at = items.iter().position(|item| std::ptr::eq(item, schema))?;
                     Some(format!("{pointer}/{key}/{at}"))

@@ -25,7 +25,7 @@ fn by_names(
     draft: SchemaDraft,
 ) -> Option<ImpossiblePart> {
     let fault = |why: String| Some(ImpossiblePart { pointer: pointer.to_owned(), why });
-    let number = |key: &str| map.look(key).and_then(Value::as_f64);
+    let number = |key: &str| map.find_key(key).and_then(Value::as_f64);
     let required = list_certain_properties(schema, draft);
     if let Some(most) = number("maxProperties") {
         if (required.len() as f64) > most {
@@ -35,17 +35,17 @@ fn by_names(
             return fault(format!("has `minProperties` {least} and `maxProperties` {most}"));
         }
     }
-    let names = map.look("propertyNames").filter(|_| draft.knows("propertyNames"));
+    let names = map.find_key("propertyNames").filter(|_| draft.knows("propertyNames"));
     let names = names.and_then(|names| draft.compile(names));
     if let Some(barred) =
         names.and_then(|names| required.iter().find(|name| !names.is_valid(&Value::from(**name))))
     {
         return fault(format!("requires `{barred}`, which its `propertyNames` refuses"));
     }
-    let named = map.look("properties").and_then(Value::as_object);
+    let named = map.find_key("properties").and_then(Value::as_object);
     let by_pattern =
-        map.look("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-    let is_closed = map.look("additionalProperties") == Some(&Value::Bool(false)) && !by_pattern;
+        map.find_key("patternProperties").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
+    let is_closed = map.find_key("additionalProperties") == Some(&Value::Bool(false)) && !by_pattern;
     for name in required {
         if is_closed && !named.is_some_and(|named| named.has(name)) {
             return fault(format!("requires `{name}`, which is none of the `properties` that it allows"));
@@ -68,7 +68,7 @@ fn of_property(
     pointer: &str,
     draft: SchemaDraft,
 ) -> Option<ImpossiblePart> {
-    let own = named.and_then(|named| named.look(name));
+    let own = named.and_then(|named| named.find_key(name));
     let step = name.replace('~', "~0").replace('/', "~1");
     let at = format!("{pointer}/properties/{step}");
     if let Some(found) = own.and_then(|own| admits_nothing(own, &at, draft)) {
@@ -97,7 +97,7 @@ fn of_parts(
     said.peek()?;
     let known = KnownObjects::of(vec![schema], draft);
     let barring =
-        said.find(|key| map.look(key).is_some_and(|part| known.keyword(map, key, part) == Fit::Never))?;
+        said.find(|key| map.find_key(key).is_some_and(|part| known.keyword(map, key, part) == Fit::Never))?;
     let why = match barring {
         "not" => "has a `not` that excludes every object which fits the rest",
         "allOf" => "has an `allOf` with a part that no object fits which fits the rest",

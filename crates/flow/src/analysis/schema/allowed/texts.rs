@@ -7,12 +7,12 @@ use crate::model::schema::KeyLookup;
 
 /// Why no text that matches a pattern is as long as it has to be.
 pub(super) fn explain_length_conflict(map: &Map<String, Value>) -> Option<String> {
-    let number = |key: &str| map.look(key).and_then(Value::as_f64);
+    let number = |key: &str| map.find_key(key).and_then(Value::as_f64);
     let (least, most) = (number("minLength"), number("maxLength"));
     if least.is_none() && most.is_none() {
         return None;
     }
-    let pattern = map.look("pattern")?.as_str()?;
+    let pattern = map.find_key("pattern")?.as_str()?;
     let (fewest, longest) = lengths_of_pattern(pattern)?;
     let longest = longest.unwrap_or(f64::INFINITY);
     let short = least.filter(|least| *least > longest).map(|least| ("minLength", least));

@@ -24,7 +24,7 @@ fn candidates_of(schema: &Value, path: &[Str], kinds: Kinds, draft: SchemaDraft)
     let kinds = kinds.and(Kinds::of(schema));
     let there = |inner: &&Value| candidates_of(inner, rest, Kinds::ALL, draft);
     // What is closed lists nothing: that no value can be there is said elsewhere.
-    let is_named = map.look("properties").is_some_and(|named| named.has(first));
+    let is_named = map.find_key("properties").is_some_and(|named| named.has(first));
     let is_closed =
         |place: &SegmentConstraints<'_>| !is_named && place.schemas.contains(&&Value::Bool(false));
     let places: Vec<SegmentConstraints<'_>> = constraints_of_segment(map, first, kinds, draft)

@@ -65,7 +65,7 @@ impl<'s> KnownObjects<'s> {
             }
             "not" => self.fit(part).not(),
             "if" => {
-                let branch = |key: &str| map.look(key).map_or(Fit::Always, |branch| self.fit(branch));
+                let branch = |key: &str| map.find_key(key).map_or(Fit::Always, |branch| self.fit(branch));
                 choose_branch_fit(self.fit(part), branch("then"), branch("else"))
             }
             _ => self.alone(map, key, part),
@@ -185,7 +185,7 @@ impl<'s> KnownObjects<'s> {
 
     /// Whether they fit what is said of properties that are not named.
     fn further(&self, map: &Map<String, Value>, part: &Value) -> Fit {
-        let is_named = |name: &&str| map.look("properties").is_some_and(|named| named.has(name));
+        let is_named = |name: &&str| map.find_key("properties").is_some_and(|named| named.has(name));
         if says_nothing(part) || self.places.as_ref().is_some_and(|places| places.iter().all(is_named)) {
             return Fit::Always;
         }
@@ -235,7 +235,7 @@ pub(crate) fn takes_all(schema: &Value, kinds: Kinds) -> bool {
         name => name != "integer",
     };
     map.iter().all(|(key, part)| match &**key {
-        "type" => names_whole(part) && kinds.are_all_in(Kinds::named(part)),
+        "type" => names_whole(part) && kinds.is_subset_of(Kinds::named(part)),
         key => ["title", "description", "$comment", "default", "examples"].contains(&key),
     })
 }

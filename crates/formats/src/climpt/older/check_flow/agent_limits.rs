@@ -48,7 +48,7 @@ pub(crate) fn written_limit(agent: &Json, found: &Findings) -> Option<u32> {
     let limit = number.as_u64().filter(|limit| *limit > 0)?;
     if limit > u64::from(EXECUTIONS_MAX) {
         let message =
-            format!("a check flow ends after {EXECUTIONS_MAX} executions, so that {limit} has no effect");
+            format!("a check flow ends after {EXECUTIONS_MAX} executions, so {limit} has no effect");
         found.push(
             Diagnostic::warning(codes::UNUSED_KEY, written.span, message)
                 .hint(format!("write at most {EXECUTIONS_MAX}, or remove it")),

@@ -138,7 +138,7 @@ fn build_field_schema(key: &str, text: Text<'_>, fields: &Fields<'_, '_>) -> Val
             json!({ "type": "string", "enum": words })
         }
         other => {
-            let message = format!("`{other}` in `{key}` is no kind of value");
+            let message = format!("`{other}` in `{key}` is not a kind of value");
             let hint = format!("use one of {}, or words separated by `|`", quote_names(&TYPES));
             fields.invalid(text.span, message, &hint);
             json!({})

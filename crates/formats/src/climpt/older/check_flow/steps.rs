@@ -140,7 +140,7 @@ fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<CheckedStep<'j>> 
     let id: &'j str = &entry.key;
     let fields = Fields::of(&entry.value, "a step", Some(id), found)?;
     if !is_check_id(id) {
-        let message = format!("`{id}` is no id of a step in a check flow");
+        let message = format!("`{id}` is not the id of a step in a check flow");
         fields.push(
             Diagnostic::error(codes::STEP_NAME, entry.key_span, message)
                 .hint("call it `s_` and four to eight hexadecimal digits, such as `s_a8f3`"),
@@ -156,7 +156,7 @@ fn read_step<'j>(entry: &'j Entry, found: &Findings) -> Option<CheckedStep<'j>> 
         fields.missing("prompt");
     }
     if fields.entry("check").is_none() {
-        let message = format!("`{id}` has no `check`, so that nothing could lead on from it");
+        let message = format!("`{id}` has no `check`, so nothing could lead on from it");
         fields.push(
             Diagnostic::error(codes::MISSING_KEY, entry.key_span, message)
                 .hint("add `check` with `prompt`, `onPass` and `onFail`"),
