@@ -88,7 +88,7 @@ impl RunWriter {
         start: Start,
         texts: Vec<Vec<u8>>,
     ) -> Result<(RunWriter, Entry), Error> {
-        let lease = RunWriter::claim(&*journal, id, clock.now_ms())?;
+        let lease = RunWriter::claim_lease(&*journal, id, clock.now_ms())?;
         let since = clock.elapsed();
         let mut writer =
             RunWriter { journal, lease, flow, run: Run::default(), stored: HashSet::new(), clock, since };
@@ -101,7 +101,7 @@ impl RunWriter {
     ///
     /// # Errors
     /// When the journal refuses.
-    pub fn claim(journal: &dyn Journal, id: &RunId, now_ms: i64) -> Result<Lease, Error> {
+    pub fn claim_lease(journal: &dyn Journal, id: &RunId, now_ms: i64) -> Result<Lease, Error> {
         let owner = Owner::current();
         match journal.create(id, now_ms) {
             Err(exists @ cuegate_journal::Error::Exists { .. }) => match journal.holder(id)? {

@@ -151,10 +151,10 @@ impl Files for DiskFiles {
 }
 
 /// Detects a change of a file: modification time, change time, length and inode; `None` if the file does not exist.
-type Stamp = Option<(Option<SystemTime>, (i64, i64), u64, u64)>;
+type FileStamp = Option<(Option<SystemTime>, (i64, i64), u64, u64)>;
 
 /// The current stamp of a file.
-fn stamp_of_file(path: &Path) -> Stamp {
+fn stamp_of_file(path: &Path) -> FileStamp {
     let about = fs::metadata(path).ok()?;
     // A copy may preserve an older modification time; the change time cannot be set.
     Some((about.modified().ok(), (about.ctime(), about.ctime_nsec()), about.len(), about.ino()))
@@ -163,7 +163,7 @@ fn stamp_of_file(path: &Path) -> Stamp {
 /// The state of a file when it was last checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileState {
-    stamp: Stamp,
+    stamp: FileStamp,
     /// The canonical path, and the digest of the bytes if they were read.
     held: (Option<PathBuf>, Option<Digest>),
 }

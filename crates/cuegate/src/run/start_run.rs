@@ -225,7 +225,7 @@ pub(crate) fn prepare_workspace(
     }
     let folder = worktrees_of(home, settings.root.as_deref().map(Path::new), &host.config);
     let branch = branch_of(id);
-    RunWriter::claim(&*host.journal, id, now_ms())?;
+    RunWriter::claim_lease(&*host.journal, id, now_ms())?;
     let lock = Some(Arc::new(TreeLock::take(home, id, Some(id.as_str()), FOR_FOLLOWER, None)?));
     let made = branch_worktree::create_worktree(home.root(), &folder.join(id.as_str()), &branch, None)?;
     let folder = wishes.folder.clone();

@@ -3,7 +3,10 @@
 #[cfg(target_os = "linux")]
 use std::fs;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::spool::{Spool, read_json};
+use super::wire::{Group, ProcessIdentity};
 
 /// The environment variable that marks every process of a start, also those that left its group and lost their parents.
 /// Jenkins finds the leftovers of a build in the same way (`BUILD_ID`).
@@ -123,6 +126,30 @@ impl ProcessStat {
         let mut fields = fields.split_ascii_whitespace().skip(1);
         let parent = fields.next()?.parse().ok()?;
         Some(ProcessStat { parent, started: fields.nth(17)?.to_owned() })
+    }
+}
+
+/// Signals the child and its group. The child must not be reaped yet, so that no other process has its id. Right after
+/// the start the child may not lead a group yet.
+pub(super) fn signal_child_group(child: Pid, signal: Signal) {
+    let _ = kill_process_group(child, signal);
+    let _ = kill_process(child, signal);
+}
+
+/// Kills a shim that hangs, and its child's group. Compares the recorded start times, because process ids are reused.
+pub(super) fn kill_recorded(spool: &Spool) {
+    let Some(group) = read_json::<Group>(&spool.group()) else { return };
+    let same = |recorded: &ProcessIdentity| {
+        recorded.started.is_some() && start_time_of_process(recorded.pid) == recorded.started
+    };
+    if same(&group.leader)
+        && let Some(leader) = Pid::from_raw(group.leader.pid)
+    {
+        // Fails if the group has ended in the meantime, which is fine.
+        let _ = kill_process_group(leader, Signal::KILL);
+    }
+    if same(&group.shim) {
+        kill_pid(group.shim.pid);
     }
 }
 

@@ -6,12 +6,11 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::error::{ProcessError, io_at};
 use super::kill;
 use super::spool::{Spool, read_json};
-use super::wire::{Group, ProcessIdentity, Spec};
+use super::wire::Spec;
 
 /// Time limit for a former shim to end by itself: its grace period is 300 ms, its last sync may be slow.
 pub(super) const SHIM_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,7 +31,7 @@ pub(super) async fn acquire_folder_lock(spool: &Spool, timeout: Duration) -> Res
     let lock = open_lock_file(spool)?;
     let failed = || io_at("lock", &spool.dir);
     if !try_for(&lock, timeout).await.map_err(failed())? {
-        kill_recorded(spool);
+        kill::kill_recorded(spool);
         if !try_for(&lock, KILL_TIMEOUT).await.map_err(failed())? {
             return Err(ProcessError::Busy { dir: spool.dir.clone() });
         }
@@ -89,23 +88,6 @@ pub(super) async fn kill_remaining_processes(spool: &Spool) {
     }
 }
 
-/// Kills a shim that hangs, and its child's group. Compares the recorded start times, because process ids are reused.
-fn kill_recorded(spool: &Spool) {
-    let Some(group) = read_json::<Group>(&spool.group()) else { return };
-    let same = |recorded: &ProcessIdentity| {
-        recorded.started.is_some() && kill::start_time_of_process(recorded.pid) == recorded.started
-    };
-    if same(&group.leader)
-        && let Some(leader) = Pid::from_raw(group.leader.pid)
-    {
-        // Fails if the group has ended in the meantime, which is fine.
-        let _ = kill_process_group(leader, Signal::KILL);
-    }
-    if same(&group.shim) {
-        kill::kill_pid(group.shim.pid);
-    }
-}
-
 fn try_now(lock: &File) -> io::Result<bool> {
     match flock(lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
@@ -120,9 +102,11 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
 
+    use rustix::process::{Pid, Signal, kill_process_group};
+
     use super::*;
     use crate::process::spool::to_json;
-    use crate::process::wire::VERSION;
+    use crate::process::wire::{Group, ProcessIdentity, VERSION};
 
     /// Starts a fake shim that holds the lock and hangs, and a fake child.
     fn hang(spool: &Spool) -> [Child; 2] {

@@ -5,9 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, kill_process_group, wait, waitid, waitpid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, wait, waitid, waitpid};
 
 use super::kill;
 use super::spool::{Spool, as_ms, read_json};
@@ -176,7 +174,7 @@ impl<'a> ChildWatch<'a> {
 
     /// Sends SIGTERM to the group; returns the end of the grace period.
     fn terminate(&self) -> Instant {
-        signal_child_group(self.pid, Signal::TERM);
+        kill::signal_child_group(self.pid, Signal::TERM);
         Instant::now() + GRACE
     }
 
@@ -194,7 +192,7 @@ impl<'a> ChildWatch<'a> {
     }
 
     fn kill(&mut self) {
-        signal_child_group(self.pid, Signal::KILL);
+        kill::signal_child_group(self.pid, Signal::KILL);
         self.killed_at.get_or_insert_with(Instant::now);
     }
 
@@ -207,19 +205,12 @@ impl<'a> ChildWatch<'a> {
     }
 }
 
-/// Signals the child and its group. The child must not be reaped yet, so that no other process has its id. Right after
-/// the start the child may not lead a group yet.
-fn signal_child_group(child: Pid, signal: Signal) {
-    let _ = kill_process_group(child, signal);
-    let _ = kill_process(child, signal);
-}
-
 /// Cleans up after a failure of the shim: kills all descendants and records nothing.
 pub(super) fn end_all(child: Pid) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     let not_reaped = waitid(WaitId::Pid(child), options).is_ok();
     if not_reaped {
-        signal_child_group(child, Signal::KILL);
+        kill::signal_child_group(child, Signal::KILL);
     }
     end_orphans();
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::mounts::{Layout, Mount};
+use super::mounts::{Mount, MountTable};
 use super::spec::{Sandbox, SandboxLevel, SandboxSpec, TreeAccess};
 use crate::{
     error,
@@ -31,7 +31,7 @@ impl Sandbox {
 
 impl SandboxSpec<'_> {
     /// Shows the git folder of the agents.
-    pub(super) fn put_git(&self, work: &Path, layout: &mut Layout) {
+    pub(super) fn put_git(&self, work: &Path, layout: &mut MountTable) {
         let Some(git) = self.git else { return };
         let writable = self.tree_access() == TreeAccess::All;
         let show = |from: PathBuf| if writable { Mount::WriteFrom(from) } else { Mount::ReadFrom(from) };
@@ -80,7 +80,7 @@ impl SandboxSpec<'_> {
 }
 
 /// Mounts a path of the working tree, and the folders above it, so that none of them can be moved away.
-fn put_fixed(work: &Path, path: &Path, mount: Mount, layout: &mut Layout) {
+fn put_fixed(work: &Path, path: &Path, mount: Mount, layout: &mut MountTable) {
     let Ok(below) = path.strip_prefix(work) else { return };
     let is_real = std::fs::canonicalize(path).is_ok_and(|real| real == path);
     if !is_real {

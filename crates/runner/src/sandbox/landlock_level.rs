@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::mounts::{Layout, Mount};
+use super::mounts::{Mount, MountTable};
 
 /// The first version of Landlock in the kernel (Linux 6.12) that also restricts ports, signals and abstract sockets.
 #[cfg(target_os = "linux")]
@@ -33,13 +33,13 @@ impl LandlockAccess {
     ///
     /// A rule holds for all that is in a folder. So a readable folder with something hidden in it is replaced by its
     /// other entries, as they are now; a writable folder is writable as a whole, because new entries have to be.
-    pub(super) fn of_layout(layout: &Layout) -> LandlockAccess {
+    pub(super) fn of_layout(layout: &MountTable) -> LandlockAccess {
         let mut access = LandlockAccess::default();
         access.add(Path::new("/"), layout);
         access
     }
 
-    fn add(&mut self, path: &Path, layout: &Layout) {
+    fn add(&mut self, path: &Path, layout: &MountTable) {
         let Some(mount) = layout.mount_of(path) else { return };
         let has_limits = layout.below(path).any(|(_, below)| rank_of_mount(below) < rank_of_mount(mount));
         match mount {
@@ -173,7 +173,7 @@ mod tests {
             fs::write(root.join(file), "").unwrap();
         }
         std::os::unix::fs::symlink("ssl", root.join("etc/link")).unwrap();
-        let mut layout = Layout::default();
+        let mut layout = MountTable::default();
         let at = |path: &str| root.join(path);
         layout.put(&root, Mount::Read);
         layout.put(at("dev"), Mount::Devices);

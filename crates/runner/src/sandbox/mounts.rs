@@ -33,9 +33,9 @@ pub(in crate::sandbox) enum Mount {
 
 /// The mounts of a sandbox by path. The longest matching path decides.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::sandbox) struct Layout(BTreeMap<PathBuf, Mount>);
+pub(in crate::sandbox) struct MountTable(BTreeMap<PathBuf, Mount>);
 
-impl Layout {
+impl MountTable {
     /// Sets the mount of a path, replacing a former one. The path contains no links.
     pub(in crate::sandbox) fn put(&mut self, path: impl Into<PathBuf>, mount: Mount) {
         self.0.insert(path.into(), mount);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_nested_mount_comes_later_and_decides() {
-        let mut layout = Layout::default();
+        let mut layout = MountTable::default();
         layout.put("/p/.cuegate/runs/r/files", Mount::Read);
         layout.put("/p-more", Mount::Write);
         layout.put("/p/.cuegate", Mount::Empty);

@@ -18,7 +18,7 @@ use super::confine::SandboxLimits;
 use super::egress::{Egress, RefusalReporter, SOCKET};
 use super::kept_out::KeptOutMark;
 use super::landlock_level::{self, LandlockAccess};
-use super::mounts::{Layout, Mount};
+use super::mounts::{Mount, MountTable};
 use super::proxy::AllowList;
 use super::sandbox_init::{ACCESS_FLAG, EGRESS_FLAG, FORWARD_FLAG, LIMITS_FLAG, PROGRAM_FLAG};
 use super::{environment, hidden_paths, sockets, visible};
@@ -320,7 +320,7 @@ impl SandboxSpec<'_> {
             TreeAccess::Ignored => worktree::ignored_places(self.work, true).unwrap_or_default(),
             TreeAccess::All | TreeAccess::Files => Default::default(),
         };
-        let layout = self.layout(&launch.program, &repository, &ignored, &egress);
+        let layout = self.list_mounts(&launch.program, &repository, &ignored, &egress);
         let options = &self.sandbox.options;
         let ours = Path::new(OURS);
         // The sandbox may hide the path of our own program and the folder of the egress.
@@ -406,16 +406,16 @@ impl SandboxSpec<'_> {
         }
     }
 
-    fn layout(
+    fn list_mounts(
         &self,
         program: &OsStr,
         repository: &hidden_paths::RepositoryPaths,
         ignored: &[PathBuf],
         egress: &Egress,
-    ) -> Layout {
+    ) -> MountTable {
         let home = hidden_paths::resolve_home();
         let work = resolve_links(self.work);
-        let mut layout = Layout::default();
+        let mut layout = MountTable::default();
         layout.put("/", Mount::Read);
         layout.put("/dev", Mount::Devices);
         layout.put("/proc", Mount::Processes);
@@ -547,7 +547,7 @@ impl SandboxSpec<'_> {
 
 /// What Landlock allows. `folder` is that of the egress; its socket is not needed inside.
 fn build_landlock_access(
-    layout: &Layout,
+    layout: &MountTable,
     folder: &Path,
     temporary: &Path,
     forwards: &[String],
