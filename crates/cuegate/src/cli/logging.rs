@@ -20,9 +20,9 @@ pub(super) fn init_logging(verbose: u8) -> Result<(), Failure> {
         ("", 0) => return Ok(()),
         ("", 1) => EnvFilter::new("cuegate=debug"),
         ("", _) => EnvFilter::new("cuegate=trace"),
-        (text, _) => EnvFilter::try_new(text).map_err(|error| {
+        (text, _) => parse_filter(text).map_err(|why| {
             Failure::usage(
-                format!("invalid filter in {VARIABLE}: {error}"),
+                format!("invalid filter in {VARIABLE}: {why}"),
                 "write a level such as `debug`, or places with levels: `cuegate_runner=trace,info`",
             )
         })?,
@@ -32,6 +32,18 @@ pub(super) fn init_logging(verbose: u8) -> Result<(), Failure> {
     // A program that uses the library may have set its own.
     let _ = printed.try_init();
     Ok(())
+}
+
+/// A word without a level is a place, also where it is a misspelt level, which would then print nothing.
+fn parse_filter(text: &str) -> Result<EnvFilter, String> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+    let is_known =
+        |word: &&str| LEVELS.contains(&word.to_ascii_lowercase().as_str()) || word.starts_with("cuegate");
+    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty() && !word.contains(['=', '[']));
+    if let Some(word) = words.into_iter().find(|word| !is_known(word)) {
+        return Err(format!("`{word}` is not a level"));
+    }
+    EnvFilter::try_new(text).map_err(|error| error.to_string())
 }
 
 /// Takes one event at a time, as the subscriber writes them.

@@ -24,6 +24,9 @@ static UNREAD: AtomicBool = AtomicBool::new(false);
 /// Whether output was lost while it may still be wanted, for example because the disk is full.
 static LOST: AtomicBool = AtomicBool::new(false);
 
+/// Whether the whole screen is in use.
+static FULL_SCREEN: AtomicBool = AtomicBool::new(false);
+
 /// What the user wants to see.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PrintOptions {
@@ -212,7 +215,17 @@ fn write_styled_line(text: &str) {
 
 /// Prints a line of the log of the program itself.
 pub(crate) fn print_log_line(text: &str) {
-    write_styled_line(&clean_lines(text));
+    if FULL_SCREEN.load(Ordering::Relaxed) {
+        return;
+    }
+    // The status line has no line break.
+    let clear = if is_terminal() { "\r\x1b[K" } else { "" };
+    write_styled_line(&format!("{clear}{}", clean_lines(text)));
+}
+
+/// Says whether the whole screen is in use, where lines would destroy it.
+pub(crate) fn set_full_screen(is_shown: bool) {
+    FULL_SCREEN.store(is_shown, Ordering::Relaxed);
 }
 
 /// Replaces the current line of the terminal.

@@ -166,7 +166,7 @@ impl Git {
         })?;
         let timed_out = watchdog.stop();
         tracing::debug!(
-            command = ?args.iter().map(|arg| arg.as_ref().to_string_lossy()).collect::<Vec<_>>(),
+            command = %loggable_arguments(args),
             dir = %self.dir.display(),
             status = %output.status,
             ms = started.elapsed().as_millis(),
@@ -286,6 +286,21 @@ impl Watchdog {
         let _ = self.stop.send(());
         self.thread.join().unwrap_or(false)
     }
+}
+
+/// The arguments without texts of users, such as commit messages, and without addresses, which may hold a token.
+fn loggable_arguments<S: AsRef<OsStr>>(args: &[S]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for arg in args {
+        let arg = arg.as_ref().to_string_lossy();
+        let is_text = words.last().is_some_and(|before| before == "-m" || before == "--message");
+        words.push(if is_text || arg.contains("://") || arg.contains('@') {
+            "…".to_owned()
+        } else {
+            arg.into_owned()
+        });
+    }
+    words.join(" ")
 }
 
 pub(super) fn build_git_error<S: AsRef<OsStr>>(args: &[S], output: &Output) -> WorktreeError {

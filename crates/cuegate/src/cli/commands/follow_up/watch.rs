@@ -50,7 +50,9 @@ pub(in crate::cli::commands) fn show_screen(
         .enable_all()
         .build()
         .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
+    print::set_full_screen(true);
     let ended = runtime.block_on(cuegate_tui::show_until_left(&mut app));
+    print::set_full_screen(false);
     // The thread that reads keys waits for the next one.
     runtime.shutdown_background();
     let ended =
