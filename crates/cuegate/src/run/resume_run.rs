@@ -188,7 +188,8 @@ pub(crate) fn newest_in_worktrees(journal: &dyn Journal) -> Result<BTreeMap<Stri
     let mut all = journal.runs()?;
     all.sort_by_key(|known| known.created_at_ms);
     for known in all.into_iter().filter(|known| known.records > 0 && known.damage.is_none()) {
-        let entries = cuegate_runner::read_records(journal, &known.run)?;
+        // One damaged run does not stand in the way of the others.
+        let Ok(entries) = cuegate_runner::read_records(journal, &known.run) else { continue };
         let run = Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice()));
         if let Some(first) = run.started().place.follows.clone() {
             newest.insert(first, known.run);

@@ -186,7 +186,8 @@ fn find_run_worktrees(place: &ProjectPlace, journal: &dyn Journal) -> Result<Vec
     let newest = resume_run::newest_in_worktrees(journal)?;
     let mut all = Vec::new();
     for known in journal.runs()?.into_iter().filter(|known| known.records > 0 && known.damage.is_none()) {
-        let (view, records) = view_of(journal, &known.run)?;
+        // The worktree of a damaged run stays: nobody knows what it should hold.
+        let Ok((view, records)) = view_of(journal, &known.run) else { continue };
         let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
         let path = PathBuf::from(&view.place.work);
         let first = view.place.follows.as_deref().unwrap_or(known.run.as_str());
