@@ -124,7 +124,7 @@ fn claude_does_the_main_job() {
     assert_eq!((&tokens["input"], &tokens["output"]), (&json!(requests * 1_500), &json!(requests * 50)));
     let status = set.run(&["status", "last"]).stdout;
     assert!(
-        status.contains("5 answers used the provider's JSON Schema mode; 1 new session, 4 forked"),
+        status.contains("5 answers used the agent's JSON Schema mode; 1 new session, 4 forked"),
         "{status}"
     );
 }

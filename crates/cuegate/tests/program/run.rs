@@ -64,7 +64,7 @@ fn the_example_as_text() {
     time        SPAN, started DATE TIME (SPAN ago)
     folder      PROJECT, in place
     agent       scripted, model scripted
-    method      5 answers used the provider's JSON Schema mode; 1 new session, 4 forked
+    method      5 answers used the agent's JSON Schema mode; 1 new session, 4 forked
     last        TIME  initial.fix #1                next → continuation.fix
                 TIME  continuation.fix #1           handoff → closure.fix
                 TIME  closure.fix #1                closing → continuation.fix

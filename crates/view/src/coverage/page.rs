@@ -89,7 +89,7 @@ pub fn end_of(state: &State) -> Option<&'static str> {
         State::Suspended(waiting) => Some(match waiting.kind {
             WaitKind::Person => "waiting for a person",
             WaitKind::Quota => "waiting for a quota",
-            WaitKind::Environment => "waiting for a provider",
+            WaitKind::Environment => "waiting for an agent",
             WaitKind::Interrupted => "interrupted",
         }),
         State::New | State::Running => None,

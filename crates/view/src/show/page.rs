@@ -126,7 +126,8 @@ fn render_params(params: &[Param]) -> String {
                 (None, true) => "required".to_owned(),
                 (None, false) => "optional".to_owned(),
             };
-            let flag = format!("  {}", param.flag);
+            let flag = if param.flag.is_empty() { &param.name } else { &param.flag };
+            let flag = format!("  {flag}");
             vec![
                 flag,
                 wording::param_type(param.kind).to_owned(),
@@ -167,7 +168,7 @@ fn step_text(flow: &Flow, step: &Step<StepId>) -> String {
     if !step.selectors.is_empty() {
         lines.push(wrap_labelled_line(
             "selects",
-            &format!("asks {} first", wording::names_of_steps(flow, &step.selectors).join(", ")),
+            &format!("calls {} first", wording::names_of_steps(flow, &step.selectors).join(", ")),
         ));
     }
     if let Some(source) = &step.when {

@@ -221,7 +221,7 @@ pub(crate) fn source_name(source: &Source) -> String {
             Fact::Remaining => "remaining",
             Fact::PreviousSummary => "previous_summary",
             Fact::PreviousResponse => "previous_response",
-            Fact::Visit => "movement_iteration",
+            Fact::Visit => "step_iteration",
             Fact::ReportDir => "report_dir",
             Fact::UserInputs => "user_inputs",
             Fact::Rounds => "cycle_count",

@@ -37,10 +37,10 @@ impl AnswerModes {
         }
     }
 
-    /// `5 answers used the provider's JSON Schema mode; 1 new session, 4 forked`. `None` before the first answer.
+    /// `5 answers used the agent's JSON Schema mode; 1 new session, 4 forked`. `None` before the first answer.
     pub fn describe(&self) -> Option<String> {
         let schemas = [
-            (self.by_provider, "used the provider's JSON Schema mode"),
+            (self.by_provider, "used the agent's JSON Schema mode"),
             (self.by_prompt, "used a schema in the prompt"),
         ];
         let sessions = [

@@ -254,8 +254,7 @@ fn no_run_of_a_random_flow_exceeds_its_cost_bound() {
         }
     }
     assert!(sound >= 30, "{sound}");
-    let all =
-        ["completed", "aborted", "failed", "exhausted", "waiting for a person", "waiting for a provider"];
+    let all = ["completed", "aborted", "failed", "exhausted", "waiting for a person", "waiting for an agent"];
     assert!(all.iter().all(|end| ends.contains_key(end)), "{ends:?}");
 }
 

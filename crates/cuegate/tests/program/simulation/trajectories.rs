@@ -486,7 +486,7 @@ fn show_and_graph_of_pieces_are_readable() {
     let implement = page.split("\n\n").find(|part| part.starts_with("implement ")).unwrap();
     assert_snapshot!(implement, @"
     implement  [work]
-      prompt    1,395 lines, reads iteration, max_iterations, movement_iteration, report_dir, task,
+      prompt    1,395 lines, reads iteration, max_iterations, step_iteration, report_dir, task,
                 previous_response, user_inputs; system prompt of 36 lines
       answer    by schema; outcome from outcome, then the tag [implement:N], then the tag [STEP:N], then
                 judge implement@judge

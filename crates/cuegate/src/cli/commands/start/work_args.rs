@@ -97,8 +97,8 @@ impl BatchLimits {
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
-    /// The definition, as for `run`
-    #[arg(required_unless_present_any = ["resume", "show"])]
+    /// The workflow, as for `run`
+    #[arg(value_name = "PATH", required_unless_present_any = ["resume", "show"])]
     pub(crate) agent: Option<String>,
     /// Work on the open issues of GitHub with this label, from the oldest to the newest
     #[arg(long, value_name = "LABEL", conflicts_with = "from")]

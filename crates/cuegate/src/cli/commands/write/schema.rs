@@ -10,6 +10,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
     /// The format; without it, the formats are listed
+    #[arg(value_name = "FORMAT")]
     pub(crate) dialect: Option<String>,
 }
 
