@@ -17,7 +17,7 @@ use cuegate_flow::{
     model::{BlobRef, Conduct, Flow, Limits, StepId, Verdict},
 };
 use cuegate_formats::RunSettings;
-use cuegate_journal::{Journal, RunId};
+use cuegate_journal::{Journal, RunId, RunSummary};
 use cuegate_runner::{
     Entry, ExecutorMessage, ExecutorSettings, FormerProviders, RunWriter, StateDir, process, put_back,
     read_stored_text,
@@ -176,20 +176,21 @@ pub(crate) fn later_run(journal: &dyn Journal, id: &RunId, run: &Run) -> Result<
         return Ok(None);
     }
     let first = place.follows.as_deref().unwrap_or(id.as_str());
-    Ok(newest_in_worktrees(journal)?.remove(first).filter(|newest| newest != id))
+    Ok(newest_in_worktrees(journal, journal.runs()?)?.remove(first).filter(|newest| newest != id))
 }
 
 /// The newest of the runs that follow another one in its worktree, by the run that made the worktree.
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub(crate) fn newest_in_worktrees(journal: &dyn Journal) -> Result<BTreeMap<String, RunId>, Failure> {
+pub(crate) fn newest_in_worktrees(
+    journal: &dyn Journal,
+    mut all: Vec<RunSummary>,
+) -> Result<BTreeMap<String, RunId>, Failure> {
     let mut newest = BTreeMap::new();
-    let mut all = journal.runs()?;
     all.sort_by_key(|known| known.created_at_ms);
     for known in all.into_iter().filter(|known| known.records > 0 && known.damage.is_none()) {
-        // One damaged run does not stand in the way of the others.
-        let Ok(entries) = cuegate_runner::read_records(journal, &known.run) else { continue };
+        let entries = cuegate_runner::read_records(journal, &known.run)?;
         let run = Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice()));
         if let Some(first) = run.started().place.follows.clone() {
             newest.insert(first, known.run);

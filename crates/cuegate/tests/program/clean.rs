@@ -46,6 +46,31 @@ fn writes() -> Value {
 }
 
 #[test]
+fn a_damaged_run_does_not_stand_in_the_way_of_the_others() {
+    let outside = Outside::new(&writes());
+    let (damaged, its_own) = outside.go();
+    let (run, work) = outside.go();
+    let journal = outside.project.path().join(".cuegate/journal.db");
+    let mut bytes = fs::read(&journal).unwrap();
+    let branch = format!("cuegate/{damaged}").into_bytes();
+    let places: Vec<usize> =
+        bytes.windows(branch.len()).enumerate().filter(|(_, at)| *at == branch).map(|(at, _)| at).collect();
+    assert!(!places.is_empty(), "the first record names the branch");
+    for at in places {
+        bytes[at] = b'C';
+    }
+    fs::write(&journal, bytes).unwrap();
+    let refused = outside.run(&["status", &damaged]);
+    assert!(refused.stderr.contains("does not match its checksum"), "{}", refused.stderr);
+    let doctor = outside.run(&["doctor"]);
+    assert!(doctor.stdout.contains("damaged runs: 1 of 2: "), "{}", doctor.stdout);
+    let cleaned = outside.run(&["clean", &run]);
+    assert_eq!(cleaned.code, 0, "{}", cleaned.stderr);
+    assert!(cleaned.stderr.contains(&format!("run {damaged} is damaged")), "{}", cleaned.stderr);
+    assert!(!work.exists() && its_own.is_dir());
+}
+
+#[test]
 fn worktrees_are_outside_of_the_project_and_removed_when_their_changes_are_here() {
     let outside = Outside::new(&writes());
     let (run, work) = outside.go();

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use cuegate_engine::Run;
-use cuegate_journal::{Journal, RunId};
+use cuegate_journal::{Journal, RunId, RunSummary};
 use cuegate_runner::{
     now_ms,
     worktree::{IgnoredFiles, MergeResult, Trees, branch_worktree},
@@ -183,11 +183,22 @@ fn hint_of_kept_worktree(owned: &OwnedWorktree) -> String {
 /// The worktrees of all runs, that of several runs once, by the newest of them.
 fn find_run_worktrees(place: &ProjectPlace, journal: &dyn Journal) -> Result<Vec<OwnedWorktree>, Failure> {
     let trees = Trees::open(place.home.root(), &place.home.trees())?;
-    let newest = resume_run::newest_in_worktrees(journal)?;
+    // A damaged run does not stand in the way of the others. Nobody knows what its own worktree should hold.
+    let (readable, damaged): (Vec<RunSummary>, Vec<RunSummary>) = journal
+        .runs()?
+        .into_iter()
+        .filter(|known| known.records > 0 || known.damage.is_some())
+        .partition(|known| known.damage.is_none() && view_of(journal, &known.run).is_ok());
+    for known in damaged {
+        print::print_line(&format!(
+            "note: run {} is damaged and left out; its own worktree stays",
+            known.run
+        ));
+    }
+    let newest = resume_run::newest_in_worktrees(journal, readable.clone())?;
     let mut all = Vec::new();
-    for known in journal.runs()?.into_iter().filter(|known| known.records > 0 && known.damage.is_none()) {
-        // The worktree of a damaged run stays: nobody knows what it should hold.
-        let Ok((view, records)) = view_of(journal, &known.run) else { continue };
+    for known in readable {
+        let (view, records) = view_of(journal, &known.run)?;
         let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
         let path = PathBuf::from(&view.place.work);
         let first = view.place.follows.as_deref().unwrap_or(known.run.as_str());
