@@ -210,7 +210,11 @@ fn missing_in(line: &str) -> Option<String> {
 /// A program of the home folder that a line says is not there, and that is there outside: the sandbox hides that folder.
 fn hidden_program_in(line: &str) -> Option<PathBuf> {
     // `bash: line 1: /home/me/bin/tool: No such file or directory`
-    let by_path = || line.trim().strip_suffix(": No such file or directory")?.rsplit(": ").next();
+    let by_path = || {
+        let before = line.trim().strip_suffix(": No such file or directory")?;
+        // A bare name may be any file that a program looks for.
+        before.rsplit(": ").next().filter(|path| path.starts_with('/'))
+    };
     let path = locate_program(missing_command_in(line).or_else(by_path)?)?;
     let home = std::env::home_dir()?;
     (path.is_absolute() && path.starts_with(home)).then_some(path)
