@@ -226,7 +226,11 @@ fn every_code_has_a_case_for_each_format() {
         let page = std::fs::read_to_string(pages.join(format!("{code}.md"))).unwrap();
         let line = page.lines().nth(2).unwrap().trim_start_matches("**");
         let (documented, formats) = line.split_once("**, ").unwrap();
-        if !severities.iter().all(|one| documented.split(" or ").any(|word| word == one)) {
+        let documented_all: BTreeSet<String> = documented.split(" or ").map(str::to_owned).collect();
+        // The checks of flows report the other codes too, with other severities.
+        let is_complete = severities == documented_all;
+        let is_own = cuegate_formats::list_codes().iter().any(|own| own.name == code);
+        if !(is_complete || !is_own && severities.is_subset(&documented_all)) {
             wrong.push(format!("{code}: the page says {documented}, the cases {severities:?}"));
         }
         let has = |wanted: &[&str]| wanted.iter().any(|base| bases.contains_key(base));
