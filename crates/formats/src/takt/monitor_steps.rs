@@ -54,7 +54,7 @@ pub(super) fn lower_monitor(
         cuegate_flow::model::Fact::ReportDir,
     ))]);
     page.text("\n\n");
-    lowering.prompts.told(&mut page, instruction, true);
+    lowering.prompts.write_instruction(&mut page, instruction, true);
     let persona = monitor.persona.as_ref();
     let body = persona.and_then(|persona| persona.body.as_ref());
     let judge = MonitorJudge {

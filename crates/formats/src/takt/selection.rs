@@ -241,7 +241,7 @@ impl Selection<'_> {
         let reader = |step| ReadingStep { step, monitor: false };
         let instruction =
             lowering.prompts.compiler.compile(self.instruction.as_ref().unwrap_or(&own), reader(self.name));
-        lowering.prompts.told(&mut page, instruction, true);
+        lowering.prompts.write_instruction(&mut page, instruction, true);
         if let Some(body) = of.instruction {
             page.text(prompt_texts::SELECT_FOR);
             page.pieces(lowering.prompts.compiler.compile(body, reader(of.step)));

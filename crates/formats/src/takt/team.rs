@@ -243,7 +243,7 @@ fn build_leader_prompt(
     let reader = instruction_template::ReadingStep { step: name, monitor: false };
     let compile = |body| lowering.prompts.compiler.compile(body, reader);
     let instruction = asked.instruction.as_ref().map_or_else(Vec::new, compile);
-    lowering.prompts.told(&mut page, instruction, asked.previous);
+    lowering.prompts.write_instruction(&mut page, instruction, asked.previous);
     page.text(prompt_texts::PARTS_TITLE);
     page.text(prompt_texts::PARTS);
     page.text(&format!(

@@ -19,6 +19,6 @@ pub(super) fn count_errors_and_warnings(diagnostics: &[Diagnostic], strict: bool
     if strict { (errors + warnings, 0) } else { (errors, warnings) }
 }
 
-pub(super) fn plural(count: usize) -> &'static str {
+pub(super) fn plural_ending(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }

@@ -134,7 +134,7 @@ impl WorkflowPrompts<'_, '_> {
                 page.text("\n\n");
             }
         }
-        self.told(&mut page, instruction, previous && !matches!(duty, Duty::Part(_)));
+        self.write_instruction(&mut page, instruction, previous && !matches!(duty, Duty::Part(_)));
         self.reports(&mut page, asked);
         write_quality_gates(&mut page, asked);
         policy_again(&mut page, &asked.policies);
@@ -173,7 +173,12 @@ impl WorkflowPrompts<'_, '_> {
     }
 
     /// Appends the instruction, then the task and the previous response unless the instruction contains them.
-    pub(in crate::takt) fn told(&self, page: &mut PromptBuilder, instruction: Vec<Piece>, previous: bool) {
+    pub(in crate::takt) fn write_instruction(
+        &self,
+        page: &mut PromptBuilder,
+        instruction: Vec<Piece>,
+        previous: bool,
+    ) {
         let has = |fact: Fact| is_source_read(&instruction, &Source::Fact(fact));
         let (task, response, inputs) =
             (is_source_read(&instruction, &Source::Task), has(Fact::PreviousResponse), has(Fact::UserInputs));

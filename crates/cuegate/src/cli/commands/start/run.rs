@@ -120,7 +120,7 @@ pub(in crate::cli::commands) fn run_after(
         diagnostics::print_diagnostics(&definition.diagnostics, &definition.sources, false);
         let (errors, _) = diagnostics::count_errors_and_warnings(&definition.diagnostics, false);
         return Err(Failure::usage(
-            format!("`{}` has {errors} error{}", args.path, diagnostics::plural(errors)),
+            format!("`{}` has {errors} error{}", args.path, diagnostics::plural_ending(errors)),
             "the run was not started; fix the errors and run it again",
         ));
     };

@@ -390,7 +390,7 @@ pub(in crate::cli::commands) fn tell_beginning(
     if warnings > 0 {
         print::print_line(&format!(
             "  {warnings} warning{} in the definition: `cuegate check {}`",
-            diagnostics::plural(warnings),
+            diagnostics::plural_ending(warnings),
             wishes.path
         ));
     }

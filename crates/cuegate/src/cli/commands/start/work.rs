@@ -135,7 +135,7 @@ fn prepare_batch(
         diagnostics::print_diagnostics(&definition.diagnostics, &definition.sources, false);
         let (errors, _) = diagnostics::count_errors_and_warnings(&definition.diagnostics, false);
         return Err(Failure::usage(
-            format!("`{agent}` has {errors} error{}", diagnostics::plural(errors)),
+            format!("`{agent}` has {errors} error{}", diagnostics::plural_ending(errors)),
             "nothing was started; fix the errors first",
         ));
     };

@@ -12,7 +12,7 @@ use cuegate_view::{CheckedDefinition, PlannedEffect};
 use serde_json::{Value, json};
 
 use super::{check_watch, explain};
-use crate::cli::commands::diagnostics::{count_errors_and_warnings, plural, print_diagnostics};
+use crate::cli::commands::diagnostics::{count_errors_and_warnings, plural_ending, print_diagnostics};
 use crate::cli::commands::read_options;
 use crate::cli::commands::{ProjectPlace, load_as, open_disk_files};
 use crate::cli::{print, set_values};
@@ -148,8 +148,8 @@ pub(in crate::cli::commands) fn report_findings(checked: &[DefinitionCheck], arg
             print::print_line(&format!(
                 "{}: {errors} error{}, {warnings} warning{}",
                 if errors == 0 { "sound" } else { "not sound" },
-                plural(errors),
-                plural(warnings)
+                plural_ending(errors),
+                plural_ending(warnings)
             ));
         }
         CheckFormat::Json => {

@@ -1,7 +1,7 @@
 //! `show`: a definition as the flow that will run.
 
 use super::check::load_sound_definition;
-use crate::cli::commands::diagnostics::{count_errors_and_warnings, plural};
+use crate::cli::commands::diagnostics::{count_errors_and_warnings, plural_ending};
 use crate::cli::commands::shared_args::DefinitionArgs;
 
 use crate::cli::commands::ProjectPlace;
@@ -33,7 +33,7 @@ pub(in crate::cli::commands) fn show_definition(
         if warnings > 0 {
             print::print_line(&format!(
                 "{warnings} warning{}: see `cuegate check {}`",
-                plural(warnings),
+                plural_ending(warnings),
                 args.definition.path
             ));
         }
