@@ -6,7 +6,7 @@ use crate::{
         files::Files,
         loaded::{AgentOptions, LoadedDefinition},
     },
-    takt::{self, Phases, PieceOptions},
+    takt::{self, Phases, TaktOptions},
 };
 
 /// How to load a definition, whatever its format. An option that a format does not have is ignored by it.
@@ -70,8 +70,8 @@ impl Format for Takt {
     }
 
     fn load(&self, files: &dyn Files, options: &LoadOptions) -> LoadedDefinition {
-        let usual = PieceOptions::default();
-        let options = PieceOptions {
+        let usual = TaktOptions::default();
+        let options = TaktOptions {
             file: options.path().unwrap_or_default(),
             set: options.set.clone(),
             phases: options.phases,
@@ -79,7 +79,7 @@ impl Format for Takt {
             width: options.width.unwrap_or(usual.width),
             quality_gate_retries: options.gate_retries.unwrap_or(usual.quality_gate_retries),
         };
-        takt::load_piece(files, &options)
+        takt::load_takt_workflow(files, &options)
     }
 
     fn variants(&self) -> bool {

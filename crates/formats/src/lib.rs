@@ -36,5 +36,5 @@ pub use editor_schemas::{FormatSchema, list_format_schemas};
 pub use format::{FORMATS, Format, LoadOptions, format_of};
 pub use source::files::{FILE_BYTES_MAX, Files, ReadError};
 pub use source::loaded::{AgentOptions, LoadedDefinition, LogFormat, LogRule, RunSettings, WorktreeRule};
-pub use takt::{Phases, PieceOptions, load_piece};
+pub use takt::{Phases, TaktOptions, load_takt_workflow};
 pub use task_file::{ListedTask, TaskListError, read_tasks};

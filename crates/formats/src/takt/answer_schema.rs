@@ -1,4 +1,4 @@
-//! JSON Schemas of the answers that the steps of a piece expect.
+//! JSON Schemas of the answers that the steps of a workflow expect.
 //!
 //! No schema has `anyOf` at the top level: providers that pass the schema as tool parameters reject it there. A
 //! provider that does not know `if` ignores it; the gate still checks the answer.
@@ -26,7 +26,7 @@ pub(super) const STRUCTURED: &str = "structured";
 /// Schemas keyed by their outcomes and report names.
 type FusedSchemas = HashMap<(Vec<String>, Vec<String>), Schema>;
 
-/// Caches the schemas of one piece, because many movements share the same outcomes and reports.
+/// Caches the schemas of one workflow, because many steps share the same outcomes and reports.
 #[derive(Default)]
 pub(super) struct AnswerSchemaCache {
     fused: RefCell<FusedSchemas>,

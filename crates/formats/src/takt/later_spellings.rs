@@ -5,8 +5,6 @@ use cuegate_flow::diagnostics::Diagnostic;
 use crate::codes;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
-pub(super) const REPORT: &[&str] = &["use_judge"];
-
 pub(super) fn items_of_key<'j>(of: &'j Json, key: &str) -> &'j [Json] {
     match of.get(key).map(|list| &list.kind) {
         Some(Kind::List(items)) => items,
@@ -33,7 +31,7 @@ pub(super) fn find_renamed_entry<'j>(
 
 /// Keys that pieces got after version 0.8, up to 0.33.
 const OF_PIECES: [&str; 3] = ["piece_config", "provider_options", "tags"];
-/// Keys that their movements got.
+/// Keys that their steps got.
 const OF_MOVEMENTS: [&str; 3] = ["required_permission_mode", "team_leader", "provider_options"];
 
 /// What a definition is, as `TAKT workflow`: the last version of the generation with its keys.
@@ -44,13 +42,13 @@ pub(super) fn describe_format(root: &Json) -> &'static str {
     let has = |of: &Json, keys: &[&str]| keys.iter().any(|key| of.get(key).is_some());
     let sections = ["personas", "policies", "knowledge", "instructions", "report_formats"];
     // A name without its section is a file of that name.
-    let names = |movement: &Json| {
-        let of = |key: &str| movement.get(key).is_some_and(|value| !matches!(value.kind, Kind::Null));
+    let names = |step: &Json| {
+        let of = |key: &str| step.get(key).is_some_and(|value| !matches!(value.kind, Kind::Null));
         of("persona") && !has(root, &sections)
     };
-    let later = |movement: &Json| has(movement, &OF_MOVEMENTS) || names(movement);
-    let members = |movement: &'_ Json| items_of_key(movement, "parallel").iter().any(later);
+    let later = |step: &Json| has(step, &OF_MOVEMENTS) || names(step);
+    let members = |step: &'_ Json| items_of_key(step, "parallel").iter().any(later);
     let is_later = has(root, &OF_PIECES)
-        || items_of_key(root, "movements").iter().any(|movement| later(movement) || members(movement));
+        || items_of_key(root, "movements").iter().any(|step| later(step) || members(step));
     if is_later { "TAKT workflow with the keys of 0.33" } else { "TAKT workflow with the keys of 0.8" }
 }

@@ -1,25 +1,16 @@
-//! The piece format of TAKT: workflows of movements, written in YAML.
+//! The workflow format of TAKT, written in YAML: workflows of steps, and the older pieces of movements.
 
 mod answer_schema;
-mod completion;
-mod expand;
-mod gate_steps;
-mod gates;
-mod judge;
+mod check;
+mod compose;
 mod later_spellings;
 mod load;
 mod lower;
-mod monitor_steps;
-mod monitors;
-mod movement;
+mod notes;
 mod options;
-mod report_names;
-mod reports;
+mod read;
 mod routing;
-mod selection;
-mod team;
 mod texts;
-mod weak_permissions;
 
-pub use load::load_piece;
-pub use options::{Phases, PieceOptions};
+pub use load::load_takt_workflow;
+pub use options::{Phases, TaktOptions};

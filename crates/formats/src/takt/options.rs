@@ -1,19 +1,19 @@
-//! Options for loading a piece.
+//! Options for loading a workflow.
 
-/// Which piece to load, and how it will run. Both determine which asks the flow contains.
+/// Which workflow to load, and how it will run. Both determine which asks the flow contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PieceOptions {
-    /// The piece, relative to the root folder of the project's files.
+pub struct TaktOptions {
+    /// The workflow, relative to the root folder of the project's files.
     pub file: String,
     /// Names set with `--set`; they count as declared.
     pub set: Vec<String>,
-    /// How many asks a movement takes.
+    /// How many asks a step takes.
     pub phases: Phases,
     /// Whether a person can answer. Rules for persons exist only then.
     pub interactive: bool,
-    /// How many members of a parallel movement run at the same time; at least 1.
+    /// How many members of a parallel step run at the same time; at least 1.
     pub width: u16,
-    /// How often a movement may fix what a quality gate command reported; 0 disables retries.
+    /// How often a step may fix what a quality gate command reported; 0 disables retries.
     pub quality_gate_retries: u32,
 }
 
@@ -22,9 +22,9 @@ const WIDTH: u16 = 4;
 /// The default number of retries, equal to that of a validator.
 const QUALITY_GATE_RETRIES: u32 = 2;
 
-impl Default for PieceOptions {
-    fn default() -> PieceOptions {
-        PieceOptions {
+impl Default for TaktOptions {
+    fn default() -> TaktOptions {
+        TaktOptions {
             file: String::new(),
             set: Vec::new(),
             phases: Phases::default(),
@@ -35,7 +35,7 @@ impl Default for PieceOptions {
     }
 }
 
-/// How many asks a movement takes.
+/// How many asks a step takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Phases {
     /// One ask: the structured answer holds the text, the reports and the outcome.

@@ -8,7 +8,7 @@ use cuegate_flow::{
     diagnostics::Severity,
 };
 use cuegate_formats::{
-    AgentOptions, Files, LoadedDefinition, PieceOptions, ReadError, load_agent, load_piece,
+    AgentOptions, Files, LoadedDefinition, ReadError, TaktOptions, load_agent, load_takt_workflow,
 };
 use cuegate_testkit::large::{Flaw, Large, Shape, chain_of_movements, chain_of_steps, piece, registry};
 
@@ -27,7 +27,7 @@ impl Files for Counted {
 
 fn load(made: &Large, files: &dyn Files) -> LoadedDefinition {
     match made.path.ends_with(".yaml") {
-        true => load_piece(files, &PieceOptions { file: made.path.clone(), ..PieceOptions::default() }),
+        true => load_takt_workflow(files, &TaktOptions { file: made.path.clone(), ..TaktOptions::default() }),
         false => load_agent(files, &AgentOptions { agent_dir: made.path.clone(), ..AgentOptions::default() }),
     }
 }

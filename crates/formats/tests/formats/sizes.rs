@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use cuegate_formats::{AgentOptions, LoadedDefinition, PieceOptions, load_agent, load_piece};
+use cuegate_formats::{AgentOptions, LoadedDefinition, TaktOptions, load_agent, load_takt_workflow};
 use cuegate_testkit::large::{Flaw, registry};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ const FILE: &str = ".takt/pieces/p.yaml";
 fn piece(text: &str) -> LoadedDefinition {
     let text = format!("name: p\ndescription: d\nmax_iterations: 9\ninitial_movement: a\n{text}");
     let files = BTreeMap::from([(FILE.to_owned(), text.into_bytes())]);
-    load_piece(&files, &PieceOptions { file: FILE.to_owned(), ..PieceOptions::default() })
+    load_takt_workflow(&files, &TaktOptions { file: FILE.to_owned(), ..TaktOptions::default() })
 }
 
 /// How often each kind of finding is there.

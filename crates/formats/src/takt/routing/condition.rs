@@ -29,7 +29,7 @@ impl Condition {
         matches!(self, Condition::Field(..) | Condition::Otherwise)
     }
 
-    /// Whether the condition is about the members of a parallel movement.
+    /// Whether the condition is about the members of a parallel step.
     pub(crate) fn is_aggregate(&self) -> bool {
         matches!(self, Condition::All(_) | Condition::Each(_) | Condition::Any(_))
     }

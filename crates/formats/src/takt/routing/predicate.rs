@@ -3,9 +3,8 @@
 use cuegate_flow::model::{FieldPath, Name, Outcome, OutcomeReader, Schema};
 
 use super::condition::Condition;
-use super::rules::Rule;
+use super::rules::{Rule, normalize_word, outcome_of_rule};
 use crate::takt::answer_schema::STRUCTURED;
-use crate::takt::judge::{normalize_word, outcome_of_rule};
 
 /// The text of a predicate that always holds.
 pub(in crate::takt) const ALWAYS: &str = "true";

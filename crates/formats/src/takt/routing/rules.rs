@@ -1,26 +1,27 @@
-//! Reads the rules of a movement or a monitor: conditions and targets.
+//! Reads the rules of a step or a monitor: conditions and targets.
 
 use std::collections::{HashMap, HashSet};
 
 use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
+    model::Outcome,
 };
 
 use super::condition;
 use super::condition::Condition;
 use super::predicate;
+use super::{ABORT, COMPLETE};
 use crate::codes;
 use crate::takt::answer_schema::NONE;
-use crate::takt::movement::{ABORT, COMPLETE};
 use crate::values::json::{Fields, Json, Text};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Rule<'j> {
     /// The place in the file.
     pub(crate) span: Span,
-    /// The condition as written.
-    pub(crate) condition: Text<'j>,
+    /// The condition as written; `when: EXPR` as `when(EXPR)`.
+    pub(crate) condition: ConditionText,
     /// The parsed condition.
     pub(crate) kind: Condition,
     /// The outcome name in results: the condition, numbered when it is not unique.
@@ -31,7 +32,7 @@ pub(crate) struct Rule<'j> {
     pub(crate) asks_person: bool,
     /// Extra output for an answer that chooses this rule; the person sees it too.
     pub(crate) appendix: Option<&'j str>,
-    /// Whether the quality gates of the movement have to pass before the rule leads on.
+    /// Whether the quality gates of the step have to pass before the rule leads on.
     pub(crate) gated: bool,
     /// Whether the rule is `interactive_only`.
     pub(crate) interactive_only: bool,
@@ -39,13 +40,20 @@ pub(crate) struct Rule<'j> {
     pub(crate) hidden: bool,
 }
 
+/// What has to hold, and its place.
+#[derive(Debug, Clone)]
+pub(crate) struct ConditionText {
+    pub(crate) text: Str,
+    pub(crate) span: Span,
+}
+
 /// The kind of owner of a list of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// A movement that asks an agent.
-    Movement,
+    /// A step that asks an agent.
+    Step,
     Parallel,
-    /// A member of a parallel movement: its rules name outcomes and have no targets.
+    /// A member of a parallel step: its rules name outcomes and have no targets.
     Member,
     /// The judge of a monitor.
     Monitor,
@@ -61,11 +69,21 @@ pub(crate) fn read_rules<'j>(
     if whose != Owner::Member {
         owner.need("rules");
     }
-    let mut rules: Vec<Rule<'j>> = owner
-        .items("rules")
-        .iter()
-        .filter_map(|item| read_rule_entry(item, owner, whose, interactive, step))
-        .collect();
+    let mut items = owner.items("rules");
+    let always = match whose {
+        Owner::Step | Owner::Parallel => items.iter().position(holds_always),
+        Owner::Member | Owner::Monitor => None,
+    };
+    let mut meaning = None;
+    if let Some(at) = always {
+        // What comes after it never holds.
+        items = &items[..=at];
+        meaning = meaning_of_always(&items[..at]);
+    }
+    let last = items.len().saturating_sub(1);
+    let read =
+        |(at, item)| read_rule_entry(item, owner, whose, interactive, step, meaning.filter(|_| at == last));
+    let mut rules: Vec<Rule<'j>> = items.iter().enumerate().filter_map(read).collect();
     if whose == Owner::Member {
         drop_repeated(&mut rules, owner);
     } else {
@@ -82,19 +100,10 @@ fn read_rule_entry<'j>(
     whose: Owner,
     interactive: bool,
     step: &str,
+    meaning: Option<&str>,
 ) -> Option<Rule<'j>> {
     let fields = Fields::of(item, "a rule", Some(step), owner.found)?;
-    // A key that a later version replaces is not reported as missing.
-    let said = |key, later| match item.entry(later) {
-        Some(_) => fields.filled(key),
-        None => fields.required(key),
-    };
-    let condition = said("condition", "when");
-    if let Some(entry) = fields.nullable("when") {
-        let message = "`when` of a rule is not supported yet";
-        let finding = Diagnostic::error(codes::UNSUPPORTED_YET, entry.key_span, message);
-        fields.push(finding.hint("write the condition as a text"));
-    }
+    let condition = read_condition_text(&fields);
     let next = match whose {
         Owner::Member => {
             if let Some(next) = fields.text("next") {
@@ -106,16 +115,21 @@ fn read_rule_entry<'j>(
             }
             None
         }
-        _ => said("next", "return"),
+        // A result that leads nowhere has its own finding.
+        _ if item.entry("return").is_some() => fields.filled("next"),
+        _ => fields.required("next"),
     };
     let asks_person = read_rule_flag(&fields, "requires_user_input", whose);
     let gated = read_gated_flag(&fields, whose);
     let interactive_only = fields.boolean("interactive_only").is_some_and(|(value, _)| value);
     let appendix = fields.text("appendix").map(|text| text.text).filter(|text| !text.trim().is_empty());
     fields.finish();
-    let condition = trim_text(condition?);
-    let kind = read_condition(condition, owner, whose, step);
-    let outcome = predicate::outcome_name(&kind).map_or_else(|| name_of(condition.text), Str::from);
+    let mut condition = condition?;
+    if let Some(meaning) = meaning {
+        condition.text = meaning.into();
+    }
+    let kind = read_condition(&condition, owner, whose, step);
+    let outcome = predicate::outcome_name(&kind).map_or_else(|| name_of(&condition.text), Str::from);
     Some(Rule {
         span: item.span,
         condition,
@@ -130,9 +144,51 @@ fn read_rule_entry<'j>(
     })
 }
 
+/// Reads the condition of a rule: `condition`, or `when: EXPR` for `when(EXPR)`.
+fn read_condition_text(fields: &Fields<'_, '_>) -> Option<ConditionText> {
+    let Some(when) = fields.nullable("when") else {
+        let text = fields.required("condition")?;
+        return Some(ConditionText { text: text.text.trim().into(), span: text.span });
+    };
+    if let Some(written) = fields.filled("condition") {
+        let message = "`when` and `condition` are both conditions";
+        let finding = Diagnostic::error(codes::CONFLICTING_KEYS, when.key_span, message);
+        fields.push(finding.hint("keep one of them"));
+        return Some(ConditionText { text: written.text.trim().into(), span: written.span });
+    }
+    let Some(expression) = fields.entry("when")?.value.scalar_text() else {
+        fields.wrong_type("when", &when.value, "text");
+        return None;
+    };
+    Some(ConditionText { text: format!("when({})", expression.trim()).into(), span: when.value.span })
+}
+
+/// Whether the condition of a rule is `when(true)`.
+fn holds_always(rule: &Json) -> bool {
+    let is_true = |text: &str, wanted: &str| text.chars().filter(|c| !c.is_whitespace()).eq(wanted.chars());
+    match (rule.get("condition"), rule.get("when")) {
+        (Some(condition), _) => condition.as_text().is_some_and(|text| is_true(text, "when(true)")),
+        (None, Some(when)) => when.scalar_text().is_some_and(|text| is_true(&text, "true")),
+        (None, None) => false,
+    }
+}
+
+/// What a rule that always holds means after these rules, as a text. `None` if the structured answer decides all of them.
+fn meaning_of_always(before: &[Json]) -> Option<&'static str> {
+    let is_predicate = |rule: &Json| match (rule.get("condition"), rule.get("when")) {
+        (Some(condition), _) => condition.as_text().is_some_and(predicate::is_predicate),
+        (None, when) => when.is_some(),
+    };
+    match before {
+        [] => Some("done"),
+        before if before.iter().all(is_predicate) => None,
+        _ => Some("none of the others holds"),
+    }
+}
+
 /// Reports a text that its author may have meant as a call.
-fn report_no_call(condition: Text<'_>, owner: &Fields<'_, '_>) {
-    let near = condition::near_miss(condition.text).map(|meant| {
+fn report_no_call(condition: &ConditionText, owner: &Fields<'_, '_>) {
+    let near = condition::near_miss(&condition.text).map(|meant| {
         (
             meant,
             format!(
@@ -141,14 +197,14 @@ fn report_no_call(condition: Text<'_>, owner: &Fields<'_, '_>) {
         )
     });
     let within = || {
-        let meant = condition::call_within(condition.text)?;
+        let meant = condition::call_within(&condition.text)?;
         Some((
             meant,
             format!("write `{meant}(\"…\")` and nothing else; for what is beside it write further rules"),
         ))
     };
     let open = || {
-        condition::find_unclosed_call(condition.text).map(|meant| (meant, "put `)` at its end".to_owned()))
+        condition::find_unclosed_call(&condition.text).map(|meant| (meant, "put `)` at its end".to_owned()))
     };
     if let Some((meant, hint)) = near.or_else(open).or_else(within) {
         let message = format!("`{}` is a text as any other, and no `{meant}(…)`", condition.text);
@@ -168,23 +224,24 @@ fn read_rule_flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> b
     value
 }
 
-/// Reads `quality_gates` of a rule: `false` exempts an outcome that does not claim that the movement is done.
+/// Reads `quality_gates: false` or `command_gates: skip` of a rule, which exempt an outcome that does not claim that the step is done.
 fn read_gated_flag(fields: &Fields<'_, '_>, whose: Owner) -> bool {
-    const KEY: &str = "quality_gates";
-    let Some((value, span)) = fields.boolean(KEY) else { return true };
-    if whose != Owner::Movement {
-        let message = format!("`{KEY}` has no effect in this rule");
+    let skipped = fields.one_of("command_gates", &["skip"]).map(|(_, span)| ("command_gates", false, span));
+    let said = || fields.boolean("quality_gates").map(|(value, span)| ("quality_gates", value, span));
+    let Some((key, value, span)) = skipped.or_else(said) else { return true };
+    if whose != Owner::Step {
+        let message = format!("`{key}` has no effect in this rule");
         fields.inert(span, message, "it belongs into a rule of a step that has quality gates");
         return true;
     }
     value
 }
 
-fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, step: &str) -> Condition {
-    if predicate::is_predicate(condition.text) {
+fn read_condition(condition: &ConditionText, owner: &Fields<'_, '_>, whose: Owner, step: &str) -> Condition {
+    if predicate::is_predicate(&condition.text) {
         return read_predicate(condition, owner, whose, step);
     }
-    match condition::parse_condition(condition.text) {
+    match condition::parse_condition(&condition.text) {
         Ok(kind) if kind.is_aggregate() && whose != Owner::Parallel => {
             let message = format!("`{}` is about members, and there are none", condition.text);
             owner.push(
@@ -207,9 +264,9 @@ fn read_condition(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, ste
 }
 
 /// Reads `when(…)`. Only a step with an agent has an answer that it can be about.
-fn read_predicate(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, step: &str) -> Condition {
+fn read_predicate(condition: &ConditionText, owner: &Fields<'_, '_>, whose: Owner, step: &str) -> Condition {
     let read = match whose {
-        Owner::Movement | Owner::Member => predicate::parse_predicate(condition.text, step),
+        Owner::Step | Owner::Member => predicate::parse_predicate(&condition.text, step),
         Owner::Parallel | Owner::Monitor => Err((
             format!("`{}` is not supported here yet", condition.text),
             "`when(…)` can be a rule of a step with `structured_output`; write a text here",
@@ -236,7 +293,7 @@ fn read_predicate(condition: Text<'_>, owner: &Fields<'_, '_>, whose: Owner, ste
 fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
     let mut seen = HashSet::new();
     rules.retain(|rule| {
-        let is_new = seen.insert(rule.condition.text);
+        let is_new = seen.insert(rule.condition.text.clone());
         if !is_new {
             let message = format!("duplicate condition `{}`", rule.condition.text);
             let finding = Diagnostic::warning(codes::DUPLICATE_ITEM, rule.condition.span, message);
@@ -250,24 +307,24 @@ fn drop_repeated(rules: &mut Vec<Rule<'_>>, owner: &Fields<'_, '_>) {
 /// as the reading of answers does.
 fn warn_of_repeated(rules: &[Rule<'_>], owner: &Fields<'_, '_>) {
     // For equal conditions: the first rule, and the first rule with another target.
-    let mut equal: HashMap<String, (&Rule<'_>, Option<&Rule<'_>>)> = HashMap::new();
+    let mut equal: HashMap<Str, (&Rule<'_>, Option<&Rule<'_>>)> = HashMap::new();
     for rule in rules {
         // One of them is for runs with a person, the other for runs without.
         let text = match rule.interactive_only {
             true => continue,
-            false => rule.condition.text,
+            false => &*rule.condition.text,
         };
-        let (first, other) = equal.entry(normalize_condition(text)).or_insert((rule, None));
+        let (first, other) = equal.entry(normalize_word(text)).or_insert((rule, None));
         let known = if next_of(first) == next_of(rule) { *other } else { Some(*first) };
         if next_of(first) != next_of(rule) {
             other.get_or_insert(rule);
         }
         let Some(known) = known else { continue };
         // Of two equal aggregate conditions the first always wins; the flow check reports that.
-        if rule.kind.is_aggregate() && known.condition.text == text {
+        if rule.kind.is_aggregate() && *known.condition.text == *text {
             continue;
         }
-        let message = if known.condition.text == text {
+        let message = if *known.condition.text == *text {
             format!("duplicate condition `{text}` with different targets")
         } else {
             format!(
@@ -287,9 +344,9 @@ fn next_of<'j>(rule: &Rule<'j>) -> Option<&'j str> {
 /// The word for a member that failed, unless a member has a rule of that text.
 pub(in crate::takt) const FAILED: &str = "error";
 
-/// Warns of a rule that repeats its own movement with unchanged input.
+/// Warns of a rule that repeats its own step with unchanged input.
 fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
-    // A movement named like an end has its own finding; these rules end the run.
+    // A step named like an end has its own finding; these rules end the run.
     let is_end = matches!(step, COMPLETE | ABORT);
     // What failed is done again.
     let fails = |rule: &&Rule<'_>| match &rule.kind {
@@ -308,16 +365,16 @@ fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
 
 /// Gives each rule a unique name. Names are compared as answers are: ignoring case.
 fn number_duplicate_rules(rules: &mut [Rule<'_>]) {
-    let mut times: HashMap<String, usize> = HashMap::new();
+    let mut times: HashMap<Str, usize> = HashMap::new();
     for rule in rules.iter() {
-        *times.entry(normalize_condition(&rule.outcome)).or_default() += 1;
+        *times.entry(normalize_word(&rule.outcome)).or_default() += 1;
     }
     // `none` is the answer for "no condition holds".
-    times.entry(NONE.to_owned()).and_modify(|times| *times += 1);
-    let mut taken: HashSet<String> = times.keys().cloned().chain([NONE.to_owned()]).collect();
-    let mut numbers: HashMap<String, u32> = HashMap::new();
+    times.entry(NONE.into()).and_modify(|times| *times += 1);
+    let mut taken: HashSet<Str> = times.keys().cloned().chain([NONE.into()]).collect();
+    let mut numbers: HashMap<Str, u32> = HashMap::new();
     for rule in rules {
-        let text = normalize_condition(&rule.outcome);
+        let text = normalize_word(&rule.outcome);
         if times[&text] == 1 {
             continue;
         }
@@ -325,7 +382,7 @@ fn number_duplicate_rules(rules: &mut [Rule<'_>]) {
         let free = loop {
             *number += 1;
             let name = format!("{} ({number})", rule.outcome);
-            if taken.insert(normalize_condition(&name)) {
+            if taken.insert(normalize_word(&name)) {
                 break name;
             }
         };
@@ -333,9 +390,14 @@ fn number_duplicate_rules(rules: &mut [Rule<'_>]) {
     }
 }
 
-/// The condition as answers are compared with it.
-fn normalize_condition(text: &str) -> String {
-    text.trim().to_lowercase()
+/// A condition, or an answer, as they are compared: in lower case.
+pub(in crate::takt) fn normalize_word(text: &str) -> Str {
+    text.trim().to_lowercase().into()
+}
+
+/// The outcome that chooses a rule.
+pub(in crate::takt) fn outcome_of_rule(rule: &Rule<'_>) -> Outcome {
+    Outcome::Named(rule.outcome.clone())
 }
 
 /// The outcome name of a condition: the text on one line.

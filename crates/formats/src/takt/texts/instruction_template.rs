@@ -9,11 +9,11 @@ use cuegate_flow::{
     model::{Fact, FieldPath, Piece, Source},
 };
 
-use super::sections::FacetText;
 use crate::codes;
 use crate::findings::Findings;
 use crate::suggest::find_nearest_name;
 use crate::takt::answer_schema::STRUCTURED;
+use crate::takt::read::FacetText;
 use crate::templates::QuotedRanges;
 
 /// The values that an instruction can read, by placeholder name.
@@ -50,9 +50,9 @@ pub(crate) struct TextCompiler<'c> {
     pub(crate) found: &'c Findings,
     /// Names set with `--set`.
     pub(crate) set: &'c [String],
-    /// Every report that any movement writes.
+    /// Every report that any step writes.
     pub(crate) reports: Vec<Str>,
-    /// Whether `reports` may be incomplete because some movements could not be read.
+    /// Whether `reports` may be incomplete because some steps could not be read.
     pub(crate) may_be_more: bool,
     /// The steps whose answers hold data.
     pub(crate) structured: Vec<Str>,
@@ -72,7 +72,7 @@ pub(crate) struct ReadingStep<'s> {
 }
 
 impl<'c> TextCompiler<'c> {
-    /// Creates a compiler for a piece whose movements write `reports`.
+    /// Creates a compiler for a workflow whose steps write `reports`.
     pub(crate) fn new(found: &'c Findings, set: &'c [String], reports: Vec<Str>) -> TextCompiler<'c> {
         TextCompiler {
             found,
@@ -264,7 +264,7 @@ impl<'c> TextCompiler<'c> {
         names.into_iter().find(known).unwrap_or_else(|| name.to_owned())
     }
 
-    /// Reports `{previous_response}` in an instruction whose movement does not receive the previous response.
+    /// Reports `{previous_response}` in an instruction whose step does not receive the previous response.
     pub(crate) fn untold(&self, body: &FacetText, reader: ReadingStep<'_>) {
         let message =
             "`{previous_response}` is always empty here: `pass_previous_response` is `false`".to_owned();

@@ -1,4 +1,4 @@
-//! Composes the prompt of a movement from the parts of a piece.
+//! Composes the prompt of a step from the parts of a workflow.
 //!
 //! The order is fixed, and absent parts are omitted: policy, position, knowledge, instruction, task, previous
 //! response, answers of persons, reports, quality gates, policy again, and the answer format. Values of the run are
@@ -8,33 +8,33 @@ use cuegate_flow::model::{Fact, Piece, Report, Source, Template};
 
 use super::instruction_template::{ReadingStep, TextCompiler, is_source_read};
 use super::prompt_texts;
-use super::sections::FacetText;
-use crate::takt::movement::{AgentSettings, KeyedText, Movement};
 use crate::takt::options::Phases;
-use crate::takt::reports::ReportDefinition;
+use crate::takt::read::FacetText;
+use crate::takt::read::ReportDefinition;
+use crate::takt::read::SelectableTexts;
+use crate::takt::read::{AgentSettings, KeyedText, WorkflowStep};
 use crate::takt::routing::condition::Condition;
 use crate::takt::routing::rules::{Rule, collapse_to_line};
-use crate::takt::selection::SelectableTexts;
 
-/// What all prompts of a piece share.
+/// What all prompts of a workflow share.
 pub(in crate::takt) struct WorkflowPrompts<'p, 'c> {
-    /// The name and description of the piece.
-    pub(in crate::takt) piece: String,
+    /// The name and description of the workflow.
+    pub(in crate::takt) workflow: String,
     pub(in crate::takt) compiler: &'p TextCompiler<'c>,
     pub(in crate::takt) phases: Phases,
 }
 
-/// The movement that a prompt is for.
+/// The step that a prompt is for.
 pub(in crate::takt) struct Subject<'s, 'j> {
-    pub(in crate::takt) movement: &'s Movement<'j>,
+    pub(in crate::takt) step: &'s WorkflowStep<'j>,
     pub(in crate::takt) asked: &'s AgentSettings<'j>,
     /// What of its work the prompt is for.
     pub(in crate::takt) duty: &'s Duty,
-    /// The position among the movements, such as `2 of 9`; `None` for a member.
+    /// The position among the steps, such as `2 of 9`; `None` for a member.
     pub(in crate::takt) position: Option<String>,
 }
 
-/// What of the work of a movement a prompt is for.
+/// What of the work of a step a prompt is for.
 pub(in crate::takt) enum Duty {
     /// All of it.
     Whole,
@@ -97,9 +97,9 @@ impl PromptBuilder {
 }
 
 impl WorkflowPrompts<'_, '_> {
-    /// The prompt for the work of a movement.
+    /// The prompt for the work of a step.
     pub(in crate::takt) fn work(&self, subject: &Subject<'_, '_>) -> Template {
-        let Subject { movement, asked, duty, .. } = subject;
+        let Subject { step, asked, duty, .. } = subject;
         let previous = asked.previous || matches!(duty, Duty::Closing);
         let mut page = PromptBuilder::default();
         write_keyed_texts(&mut page, prompt_texts::POLICY, &asked.policies);
@@ -111,7 +111,7 @@ impl WorkflowPrompts<'_, '_> {
         write_selectable_texts(&mut page, prompt_texts::KNOWLEDGE, &asked.knowledge, asked, |texts| {
             &texts.knowledge
         });
-        let reader = ReadingStep { step: movement.name.text, monitor: false };
+        let reader = ReadingStep { step: step.name.text, monitor: false };
         let instruction =
             asked.instruction.as_ref().map_or_else(Vec::new, |body| self.compiler.compile(body, reader));
         if let Some(body) = asked.instruction.as_ref().filter(|_| !asked.previous)
@@ -138,18 +138,18 @@ impl WorkflowPrompts<'_, '_> {
         self.reports(&mut page, asked);
         write_quality_gates(&mut page, asked);
         policy_again(&mut page, &asked.policies);
-        self.answer(&mut page, &movement.rules, asked);
+        self.answer(&mut page, &step.rules, asked);
         page.template()
     }
 
     fn place(&self, page: &mut PromptBuilder, subject: &Subject<'_, '_>) {
-        let Subject { movement, asked, position, .. } = subject;
+        let Subject { step, asked, position, .. } = subject;
         page.text(prompt_texts::PLACE);
-        page.text(&format!("- Workflow: {}\n- Step: {}", self.piece, movement.name.text));
+        page.text(&format!("- Workflow: {}\n- Step: {}", self.workflow, step.name.text));
         if let Some(position) = position {
             page.text(&format!(" ({position})"));
         }
-        if let Some(description) = movement.description {
+        if let Some(description) = step.description {
             page.text(&format!(": {}", collapse_to_line(description)));
         }
         if let Some(title) = asked.title {
@@ -196,7 +196,7 @@ impl WorkflowPrompts<'_, '_> {
         }
     }
 
-    /// How the parts of a movement are asked. An answer with data is one JSON object in any case.
+    /// How the parts of a step are asked. An answer with data is one JSON object in any case.
     pub(in crate::takt) fn phases_of(&self, asked: &AgentSettings<'_>) -> Phases {
         if asked.structured.is_some() { Phases::Fused } else { self.phases }
     }
@@ -341,7 +341,7 @@ fn write_quality_gates(page: &mut PromptBuilder, asked: &AgentSettings<'_>) {
         page.text(&format!("- {}\n", gate.trim().replace('\n', "\n  ")));
     }
     for gate in &asked.gates.commands {
-        page.text(&format!("- `{}` {}\n", collapse_to_line(gate.command), prompt_texts::GATE_COMMAND));
+        page.text(&format!("- `{}` {}\n", collapse_to_line(&gate.command), prompt_texts::GATE_COMMAND));
     }
     page.text("\n");
 }
@@ -358,7 +358,7 @@ fn policy_again(page: &mut PromptBuilder, policies: &[KeyedText]) {
     page.text(".\n\n");
 }
 
-/// The instruction of a movement without the previous response: that placeholder becomes empty.
+/// The instruction of a step without the previous response: that placeholder becomes empty.
 fn without_previous(pieces: Vec<Piece>, previous: bool) -> Vec<Piece> {
     let unwanted = Piece::Value(Source::Fact(Fact::PreviousResponse));
     pieces.into_iter().filter(|piece| previous || *piece != unwanted).collect()

@@ -117,7 +117,7 @@ pub(in crate::takt) const COMPLETION_REPEATED: &str = "Complete it, and then ans
 pub(in crate::takt) const RULES: &str = "# Rules of the workflow\n\n";
 
 pub(in crate::takt) const MONITOR: &str = "\
-These movements have gone round {cycle_count} times without an end. Decide whether that leads anywhere: read what the \
+These steps have gone round {cycle_count} times without an end. Decide whether that leads anywhere: read what the \
 rounds left behind, and tell progress from repetition.
 ";
 pub(in crate::takt) const MONITOR_ANSWER: &str = "Decide which of these holds:\n";

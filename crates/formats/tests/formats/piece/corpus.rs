@@ -1,6 +1,6 @@
 //! Real pieces load without errors.
 
-use cuegate_formats::{PieceOptions, load_piece};
+use cuegate_formats::{TaktOptions, load_takt_workflow};
 
 use crate::disk;
 use crate::support::{Project, findings_of};
@@ -9,8 +9,8 @@ fn corpus() -> Option<Project> {
     Some(disk::files_below(&disk::shared("corpora/takt")?))
 }
 
-fn options(name: &str) -> PieceOptions {
-    PieceOptions { file: format!("en/pieces/{name}.yaml"), ..PieceOptions::default() }
+fn options(name: &str) -> TaktOptions {
+    TaktOptions { file: format!("en/pieces/{name}.yaml"), ..TaktOptions::default() }
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn all_real_pieces_load_without_errors() {
     let Some(files) = corpus() else { return };
     let mut text = String::new();
     for name in ["default", "magi", "minimal", "review-only"] {
-        text.push_str(&format!("# {name}\n{}", findings_of(load_piece(&files, &options(name)))));
+        text.push_str(&format!("# {name}\n{}", findings_of(load_takt_workflow(&files, &options(name)))));
     }
     insta::assert_snapshot!(text, @r#"
     # default

@@ -1,7 +1,7 @@
 //! Loading a piece returns for any input.
 
 use cuegate_flow::checks::check_draft;
-use cuegate_formats::{Phases, PieceOptions, load_piece};
+use cuegate_formats::{Phases, TaktOptions, load_takt_workflow};
 
 use crate::fuzz::Random;
 use crate::piece::piece_support::{FILE, sound};
@@ -9,14 +9,14 @@ use crate::support::Project;
 
 fn survives(files: &Project) {
     for (phases, interactive) in [(Phases::Fused, false), (Phases::Separate, true)] {
-        let options = PieceOptions {
+        let options = TaktOptions {
             file: FILE.to_owned(),
             set: vec!["extra".to_owned()],
             phases,
             interactive,
-            ..PieceOptions::default()
+            ..TaktOptions::default()
         };
-        let loaded = load_piece(files, &options);
+        let loaded = load_takt_workflow(files, &options);
         for finding in &loaded.diagnostics {
             assert!(finding.hint.is_some(), "a finding says what to do: {finding:?}");
             loaded.sources.locate(finding.span);

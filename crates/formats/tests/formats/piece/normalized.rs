@@ -9,7 +9,7 @@ use cuegate_flow::model::{
     Act, Ask, Draft, Edge, Ending, Fact, Gate, JoinPattern, Name, Outcome, Permission, Piece, SessionRule,
     Source, Step, Target, Template, Tools,
 };
-use cuegate_formats::{PieceOptions, load_piece};
+use cuegate_formats::{TaktOptions, load_takt_workflow};
 use serde_json::Value;
 
 use crate::disk;
@@ -37,14 +37,14 @@ fn real_pieces_mean_the_same_as_in_the_original_program() {
     let mut rare = (0, 0);
     for name in ["default", "magi", "minimal", "review-only"] {
         // The interactive draft has all rules; those missing in the headless draft are only for persons.
-        let options = |interactive| PieceOptions {
+        let options = |interactive| TaktOptions {
             file: format!("en/pieces/{name}.yaml"),
             interactive,
-            ..PieceOptions::default()
+            ..TaktOptions::default()
         };
-        let draft = load_piece(&pieces, &options(true)).draft;
+        let draft = load_takt_workflow(&pieces, &options(true)).draft;
         let mut ours = of_draft(&draft);
-        ours.extend(only_for_persons(&draft, &load_piece(&pieces, &options(false)).draft));
+        ours.extend(only_for_persons(&draft, &load_takt_workflow(&pieces, &options(false)).draft));
         let theirs: Value = serde_json::from_slice(&normalized[&format!("en-{name}.json")]).unwrap();
         let theirs = of_original(&theirs, &pieces);
         assert!(ours.len() > 15, "{name}: {} facts", ours.len());

@@ -1,7 +1,7 @@
 //! Pieces as one string; findings and drafts as text.
 
 use cuegate_flow::model::{Act, Ask, Draft, Name, Step, Template};
-use cuegate_formats::{LoadedDefinition, PieceOptions, load_piece};
+use cuegate_formats::{LoadedDefinition, TaktOptions, load_takt_workflow};
 use cuegate_testkit::definitions;
 
 use crate::support::{Project, edit, findings_of, project};
@@ -9,10 +9,10 @@ use crate::support::{Project, edit, findings_of, project};
 /// The path of the sound piece.
 pub const FILE: &str = ".takt/pieces/sound.yaml";
 
-pub fn load(files: &Project, change: impl FnOnce(&mut PieceOptions)) -> LoadedDefinition {
-    let mut options = PieceOptions { file: FILE.to_owned(), ..PieceOptions::default() };
+pub fn load(files: &Project, change: impl FnOnce(&mut TaktOptions)) -> LoadedDefinition {
+    let mut options = TaktOptions { file: FILE.to_owned(), ..TaktOptions::default() };
     change(&mut options);
-    load_piece(files, &options)
+    load_takt_workflow(files, &options)
 }
 
 /// A step of a draft.

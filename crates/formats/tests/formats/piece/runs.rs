@@ -8,7 +8,7 @@ use cuegate_flow::{
     checks::check_draft,
     model::{Act, Flow, Permission, Tools},
 };
-use cuegate_formats::PieceOptions;
+use cuegate_formats::TaktOptions;
 use cuegate_testkit::world::Case;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +16,7 @@ use crate::piece::piece_support::{FILE, changed, load, sound};
 use crate::support::{Project, dump};
 
 /// The flow of the sound piece after some replacements.
-pub fn flow(edits: &[(&str, &str)], change: impl FnOnce(&mut PieceOptions)) -> Flow {
+pub fn flow(edits: &[(&str, &str)], change: impl FnOnce(&mut TaktOptions)) -> Flow {
     let loaded = load(&changed(edits), change);
     assert!(!loaded.has_errors(), "{:#?}", loaded.diagnostics);
     check_draft(loaded.draft).flow.expect("it is sound")

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_flow::model::{Act, Gate, OutcomeReader, Piece, SessionRule, Source, Target, Tools};
-use cuegate_formats::{LoadOptions, LoadedDefinition, Phases, PieceOptions, format_of, load_piece};
+use cuegate_formats::{LoadOptions, LoadedDefinition, Phases, TaktOptions, format_of, load_takt_workflow};
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn files(texts: &[(&str, &str)]) -> Project {
 }
 
 fn load(texts: &[(&str, &str)]) -> LoadedDefinition {
-    load_piece(&files(texts), &PieceOptions { file: FILE.to_owned(), ..PieceOptions::default() })
+    load_takt_workflow(&files(texts), &TaktOptions { file: FILE.to_owned(), ..TaktOptions::default() })
 }
 
 fn found(texts: &[(&str, &str)]) -> String {
@@ -511,8 +511,8 @@ fn data_of_an_answer_decide_and_are_handed_on() {
     );
     for phases in [Phases::Fused, Phases::Separate] {
         let texts = files(&[(FILE, &main), (".takt/schemas/next-task.json", SCHEMA)]);
-        let options = PieceOptions { file: FILE.to_owned(), phases, ..PieceOptions::default() };
-        let loaded = load_piece(&texts, &options);
+        let options = TaktOptions { file: FILE.to_owned(), phases, ..TaktOptions::default() };
+        let loaded = load_takt_workflow(&texts, &options);
         let plan = step(&loaded.draft, "plan");
         let Gate::Readers(readers) = &plan.gate else { panic!("{:?}", plan.gate) };
         let words: Vec<String> = readers
@@ -642,8 +642,8 @@ fn takts_own_workflows_load() {
             |path: &String| String::from_utf8_lossy(&files[path]).contains("visibility: internal");
         let (mut loaded, mut refused) = (0, Vec::new());
         for path in names.filter(|path| !is_internal(path)) {
-            let options = PieceOptions { file: path.clone(), ..PieceOptions::default() };
-            let found = findings_of(load_piece(&files, &options));
+            let options = TaktOptions { file: path.clone(), ..TaktOptions::default() };
+            let found = findings_of(load_takt_workflow(&files, &options));
             match found.contains(" error[") {
                 true => refused.push(path.clone()),
                 false => loaded += 1,

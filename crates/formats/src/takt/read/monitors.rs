@@ -1,25 +1,25 @@
-//! Reads the loop monitors of a piece.
+//! Reads the loop monitors of a workflow.
 
 use std::collections::BTreeMap;
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use super::expand::{NAME, SCOPE, STAGE};
-use super::later_spellings;
-use super::movement::{Persona, is_empty_list, some_left};
-use super::routing::rules;
-use super::routing::rules::{Owner, Rule};
-use super::texts::sections::{FacetText, Section, Sections};
+use super::agent::Persona;
+use super::sections::{FacetText, Section, Sections};
+use super::step::{check_rules_without_person, is_empty_list};
 use crate::codes;
-use crate::values::json::{Fields, Json, Kind, Text};
+use crate::takt::compose::ComposedMonitor;
+use crate::takt::later_spellings;
+use crate::takt::routing::rules::{self, Owner, Rule};
+use crate::values::json::{Fields, Kind, Text};
 
-/// A monitored cycle of movements.
+/// A monitored cycle of steps.
 pub(crate) struct MonitorDefinition<'j> {
     /// The place in the file.
     pub(crate) span: Span,
-    /// The movements of one round.
+    /// The steps of one round.
     pub(crate) cycle: Vec<Stage<'j>>,
-    /// The movements that neither count nor break a round.
+    /// The steps that neither count nor break a round.
     pub(crate) ignored: Vec<Stage<'j>>,
     /// The number of rounds after which the judge is asked.
     pub(crate) threshold: u32,
@@ -33,16 +33,16 @@ pub(crate) struct MonitorDefinition<'j> {
     pub(crate) rules: Vec<Rule<'j>>,
 }
 
-/// A movement of a cycle, or a called workflow.
+/// A step of a cycle, or a called workflow.
 pub(crate) struct Stage<'j> {
     pub(crate) name: Text<'j>,
-    /// The movements of the called workflow.
+    /// The steps of the called workflow.
     pub(crate) steps: Vec<Text<'j>>,
 }
 
 impl<'j> Stage<'j> {
-    /// All movements that count as it.
-    pub(crate) fn movements(&self) -> impl Iterator<Item = Text<'j>> + '_ {
+    /// All steps that count as it.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = Text<'j>> + '_ {
         let own = self.steps.is_empty().then_some(self.name);
         own.into_iter().chain(self.steps.iter().copied())
     }
@@ -59,14 +59,19 @@ impl MonitorDefinition<'_> {
     }
 }
 
+/// Reads the monitors of a workflow and of those that it calls.
 pub(crate) fn read_monitors<'j>(
-    piece: &Fields<'j, '_>,
+    composed: &'j [ComposedMonitor],
+    workflow: &Fields<'j, '_>,
     sections: &Sections<'_, '_>,
     interactive: bool,
 ) -> Vec<MonitorDefinition<'j>> {
-    let items = piece.items("loop_monitors").iter();
-    let monitors: Vec<_> =
-        items.filter_map(|item| read_monitor(item, piece, sections, interactive)).collect();
+    // A value that is no list is reported; its items are read as they were composed.
+    workflow.items("loop_monitors");
+    let monitors: Vec<_> = composed
+        .iter()
+        .filter_map(|monitor| read_monitor(monitor, workflow, sections, interactive))
+        .collect();
     // Of monitors of one cycle only the first one that reaches its threshold ever acts.
     let mut acting: BTreeMap<String, (u32, usize)> = BTreeMap::new();
     for (at, monitor) in monitors.iter().enumerate() {
@@ -82,24 +87,23 @@ pub(crate) fn read_monitors<'j>(
         let message =
             format!("another monitor of `{}` always acts first", &monitor.name()["monitor:".len()..]);
         let finding = Diagnostic::warning(codes::MONITOR_NEVER_ACTS, monitor.span, message);
-        piece.push(finding.hint("keep one: the lower threshold acts first, of equal ones the first"));
+        workflow.push(finding.hint("keep one: the lower threshold acts first, of equal ones the first"));
     }
     kept
 }
 
 fn read_monitor<'j>(
-    item: &'j Json,
-    piece: &Fields<'j, '_>,
+    composed: &'j ComposedMonitor,
+    workflow: &Fields<'j, '_>,
     sections: &Sections<'_, '_>,
     interactive: bool,
 ) -> Option<MonitorDefinition<'j>> {
-    let fields = Fields::of(item, "a loop monitor", None, piece.found)?;
-    sections.enter(item);
-    fields.shunned(SCOPE);
+    let fields = Fields::of(&composed.source, "a loop monitor", None, workflow.found)?;
+    sections.enter(composed.scope);
     fields.need("cycle");
     fields.need("judge");
-    let cycle = read_cycle(&fields);
-    let ignored = read_stages(&fields, "ignore_steps");
+    let cycle = read_cycle(&fields, composed);
+    let ignored = read_stages(&fields, "ignore_steps", composed);
     let watched = |stage: &&Stage<'_>| cycle.iter().flatten().any(|other| other.name.text == stage.name.text);
     if let Some(both) = ignored.iter().find(watched) {
         let message = format!("`ignore_steps` names `{}`, a step of the cycle", both.name.text);
@@ -133,10 +137,10 @@ fn read_monitor<'j>(
     } else if is_empty_list(&judge, "rules") {
         judge.invalid(judge.opening(), "`rules` has no rule", "add one with `condition` and `next`");
     }
-    some_left(&judge, &rules);
+    check_rules_without_person(&judge, &rules);
     judge.finish();
     Some(MonitorDefinition {
-        span: item.span,
+        span: composed.source.span,
         cycle,
         ignored,
         threshold,
@@ -158,14 +162,14 @@ fn read_judge_instruction(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -
     Some(sections.inline(text))
 }
 
-/// The movements of one round, at least two. A movement may occur twice.
-fn read_cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Stage<'j>>> {
+/// The steps of one round, at least two. A step may occur twice.
+fn read_cycle<'j>(fields: &Fields<'j, '_>, monitor: &'j ComposedMonitor) -> Option<Vec<Stage<'j>>> {
     let Some(entry) = fields.entry("cycle") else {
         fields.missing("cycle");
         return None;
     };
     let items = fields.items("cycle");
-    let names = read_stages(fields, "cycle");
+    let names = read_stages(fields, "cycle", monitor);
     let is_list = matches!(entry.value.kind, Kind::List(_));
     if is_list && names.len() == items.len() && names.len() < 2 {
         let message = "a cycle goes through at least two steps";
@@ -175,17 +179,21 @@ fn read_cycle<'j>(fields: &Fields<'j, '_>) -> Option<Vec<Stage<'j>>> {
     (names.len() >= 2).then_some(names)
 }
 
-/// Reads a list of movements.
-fn read_stages<'j>(fields: &Fields<'j, '_>, key: &'static str) -> Vec<Stage<'j>> {
-    let text = |item: &'j Json| item.as_text().map(|text| Text { text: text.trim(), span: item.span });
-    let stage = |item: &'j Json| {
-        if let (Some(name), Some(Json { kind: Kind::List(steps), .. })) = (item.get(NAME), item.get(STAGE)) {
-            return Some(Stage { name: text(name)?, steps: steps.iter().filter_map(text).collect() });
-        }
-        if text(item).is_none() {
+/// Reads a list of steps. A called workflow stands for all its steps.
+fn read_stages<'j>(
+    fields: &Fields<'j, '_>,
+    key: &'static str,
+    monitor: &'j ComposedMonitor,
+) -> Vec<Stage<'j>> {
+    let mut stages = Vec::new();
+    for item in fields.items(key) {
+        let Some(text) = item.as_text().map(str::trim) else {
             fields.wrong_type(key, item, "a list of steps");
-        }
-        Some(Stage { name: text(item)?, steps: Vec::new() })
-    };
-    fields.items(key).iter().filter_map(stage).collect()
+            continue;
+        };
+        let steps = monitor.stages.get(text).into_iter().flatten();
+        let steps = steps.map(|step| Text { text: step, span: item.span }).collect();
+        stages.push(Stage { name: Text { text, span: item.span }, steps });
+    }
+    stages
 }

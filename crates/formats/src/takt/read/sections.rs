@@ -1,4 +1,4 @@
-//! The texts that steps name: by keys of maps in the piece, by paths, or by the names of files of facets.
+//! The texts that steps name: by keys of maps in the workflow, by paths, or by the names of files of facets.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -14,8 +14,8 @@ use crate::codes;
 use crate::source::files::join_path;
 use crate::source::loader::{LoadedFile, SourceLoader};
 use crate::suggest::add_suggestion;
-use crate::takt::expand::{FILE, INSTALL, SCOPE, WorkflowScope, workflow_keys};
-use crate::values::json::{Fields, Json, Kind, Text};
+use crate::takt::compose::{INSTALL, WorkflowScope};
+use crate::values::json::{Fields, Kind, Text};
 
 /// One of the maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,7 +36,7 @@ impl Section {
         Section::ReportFormats,
     ];
 
-    /// The key of the map in the piece.
+    /// The key of the map in the workflow.
     pub(crate) fn key(self) -> &'static str {
         match self {
             Section::Personas => "personas",
@@ -58,7 +58,7 @@ impl Section {
         }
     }
 
-    /// The movement key that refers to its entries.
+    /// The key of a step that refers to its entries.
     pub(in crate::takt) fn user(self) -> &'static str {
         match self {
             Section::Personas => "persona",
@@ -90,8 +90,9 @@ struct Maps {
     unreadable: Vec<Section>,
 }
 
-/// The keys of a called workflow that are read elsewhere, besides [`workflow_keys`].
-const OTHER_KEYS: [&str; 10] = [
+/// The keys of a called workflow that are not read here: composition reads them, or only those of the workflow that runs
+/// count.
+const OTHER_KEYS: [&str; 25] = [
     "name",
     "description",
     "max_steps",
@@ -102,15 +103,30 @@ const OTHER_KEYS: [&str; 10] = [
     "steps",
     "movements",
     "loop_monitors",
+    "schemas",
+    "subworkflow",
+    "facet_pools",
+    "all_steps",
+    "capabilities",
+    "vars",
+    "workflow_config",
+    "piece_config",
+    "provider_options",
+    "auto_routing",
+    "rate_limit_fallback",
+    "interactive_mode",
+    "tags",
+    "provider",
+    "model",
 ];
 
 /// How deep files may include each other.
 const INCLUDES_MAX: usize = 16;
 
-/// All texts that the steps of a piece may name.
+/// All texts that the steps of a workflow may name.
 pub(crate) struct Sections<'d, 'f> {
     desk: &'d SourceLoader<'f>,
-    scopes: Vec<WorkflowScope>,
+    scopes: &'d [WorkflowScope],
     contexts: Vec<Arc<Context>>,
     /// The index of the maps of each scope.
     maps_of: Vec<usize>,
@@ -120,11 +136,11 @@ pub(crate) struct Sections<'d, 'f> {
 }
 
 impl<'d, 'f> Sections<'d, 'f> {
-    /// Reads the maps of a piece and of the workflows that it calls.
+    /// Reads the maps of a workflow and of the workflows that it calls.
     pub(crate) fn read(
-        piece: &Fields<'_, '_>,
+        workflow: &Fields<'_, '_>,
         desk: &'d SourceLoader<'f>,
-        scopes: Vec<WorkflowScope>,
+        scopes: &'d [WorkflowScope],
     ) -> Self {
         let context = |scope: &WorkflowScope| {
             Arc::new(Context { prefixes: scope.prefixes.clone(), vars: scope.vars.clone() })
@@ -142,7 +158,7 @@ impl<'d, 'f> Sections<'d, 'f> {
             }
             sections.maps_of.push(sections.maps.len());
             if at == 0 {
-                sections.read_maps(piece);
+                sections.read_maps(workflow);
                 continue;
             }
             let Some(fields) = Fields::of(&root, "the workflow", None, &desk.found) else {
@@ -150,7 +166,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 continue;
             };
             sections.read_maps(&fields);
-            for key in OTHER_KEYS.into_iter().chain(workflow_keys()) {
+            for key in OTHER_KEYS {
                 fields.shunned(key);
             }
             fields.finish();
@@ -189,17 +205,13 @@ impl<'d, 'f> Sections<'d, 'f> {
         self.maps.push(maps);
     }
 
-    /// Begins to read a step, a member or a monitor: names in it mean those of its workflow.
-    pub(crate) fn enter(&self, item: &Json) {
-        if let Some(Kind::Number(scope)) = item.get(SCOPE).map(|scope| &scope.kind)
-            && let Some(scope) = scope.as_u64().and_then(|scope| usize::try_from(scope).ok())
-            && scope < self.scopes.len()
-        {
-            self.current.set(scope);
-        }
+    /// Begins to read a step, a member or a monitor of this scope: names in it mean those of its workflow.
+    pub(crate) fn enter(&self, scope: usize) {
+        self.current.set(scope);
     }
 
-    fn scope(&self) -> &WorkflowScope {
+    /// The scope of what is being read.
+    pub(in crate::takt) fn scope(&self) -> &WorkflowScope {
         &self.scopes[self.current.get()]
     }
 
@@ -218,7 +230,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         rules.iter().filter_map(|(path, span)| self.file_at(path, *span)).collect()
     }
 
-    /// A text that is written in the piece itself.
+    /// A text that is written in the workflow itself.
     pub(crate) fn inline(&self, text: Text<'_>) -> FacetText {
         let context = self.contexts[self.current.get()].clone();
         let source = self.desk.text_of(text.span.file);
@@ -290,7 +302,7 @@ impl<'d, 'f> Sections<'d, 'f> {
     }
 
     /// Reads a file that is named at a span.
-    fn file_at(&self, joined: &str, named: Span) -> Option<FacetText> {
+    pub(in crate::takt) fn file_at(&self, joined: &str, named: Span) -> Option<FacetText> {
         let found = &self.desk.found;
         match self.desk.page_named(joined, named) {
             LoadedFile::Text { file, text } if text.trim().is_empty() => {
@@ -368,16 +380,13 @@ impl<'d, 'f> Sections<'d, 'f> {
         whole.into()
     }
 
-    /// Resolves a reference of a movement. Returns `None` after reporting an unknown key.
+    /// Resolves a reference of a step. Returns `None` after reporting an unknown key.
     pub(crate) fn resolve(
         &self,
         section: Section,
         reference: Text<'_>,
         user: &Fields<'_, '_>,
     ) -> Option<FacetText> {
-        if let Some(path) = reference.text.strip_prefix(FILE) {
-            return self.file_at(path, reference.span);
-        }
         let place = self.place(section, reference.text).filter(|_| !self.is_block(reference));
         if let Some(known) = place.map(|at| &self.own().known[at]) {
             known.used.set(true);

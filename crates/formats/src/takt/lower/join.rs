@@ -1,4 +1,4 @@
-//! The rules of a parallel movement: conditions over the outcomes of its members.
+//! The rules of a parallel step: conditions over the outcomes of its members.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,24 +7,23 @@ use cuegate_flow::{
     model::{JoinPattern, JoinRule, Outcome},
 };
 
-use super::condition::{Condition, as_argument};
-use super::rules::{FAILED, Rule, name_of};
+use super::NO_RULES;
 use crate::codes;
 use crate::findings::Findings;
 use crate::suggest::{find_nearest_name, quote_names};
-use crate::takt::judge::outcome_of_rule;
-use crate::takt::lower::NO_RULES;
-use crate::takt::movement::Movement;
+use crate::takt::read::WorkflowStep;
+use crate::takt::routing::condition::{Condition, as_argument};
+use crate::takt::routing::rules::{FAILED, Rule, name_of, outcome_of_rule};
 
 /// The rules over members, in order.
 pub(in crate::takt) fn build_join_rules(
-    movement: &Movement<'_>,
-    members: &[Movement<'_>],
+    step: &WorkflowStep<'_>,
+    members: &[WorkflowStep<'_>],
     found: &Findings,
 ) -> Vec<JoinRule> {
-    let check = JoinRuleChecker { movement, members, meanings: Meanings::of(members), found };
+    let check = JoinRuleChecker { step, members, meanings: Meanings::of(members), found };
     let mut rules = Vec::new();
-    for rule in &movement.rules {
+    for rule in &step.rules {
         if rule.hidden && !rule.interactive_only {
             continue;
         }
@@ -42,8 +41,8 @@ pub(in crate::takt) fn build_join_rules(
 }
 
 struct JoinRuleChecker<'c, 'j> {
-    movement: &'c Movement<'j>,
-    members: &'c [Movement<'j>],
+    step: &'c WorkflowStep<'j>,
+    members: &'c [WorkflowStep<'j>],
     meanings: Meanings<'c>,
     found: &'c Findings,
 }
@@ -57,10 +56,10 @@ struct Meanings<'m> {
 impl<'m> Meanings<'m> {
     /// A word names the rule with this exact text, even if that rule is only for persons; otherwise the `ai("…")`
     /// rule with this inner text. A member without rules has the outcome `done` when it has answered.
-    fn of(members: &'m [Movement<'_>]) -> Meanings<'m> {
+    fn of(members: &'m [WorkflowStep<'_>]) -> Meanings<'m> {
         let mut by_word: HashMap<&'m str, Vec<(usize, Outcome)>> = HashMap::new();
         for (at, member) in members.iter().enumerate() {
-            let written = member.rules.iter().map(|rule| (rule.condition.text, rule));
+            let written = member.rules.iter().map(|rule| (&*rule.condition.text, rule));
             let judged = member.rules.iter().map(|rule| (judged_text_of_rule(rule), rule));
             for (word, rule) in written.chain(judged) {
                 let known = by_word.entry(word).or_default();
@@ -146,7 +145,7 @@ impl JoinRuleChecker<'_, '_> {
             Some(at) => self.meanings.of_member(at, word).is_some(),
             None => !self.meanings.of_word(word).is_empty(),
         };
-        // A parallel movement without members has its own finding.
+        // A parallel step without members has its own finding.
         if members.is_empty() || is_known || word == FAILED {
             return;
         }
@@ -168,7 +167,7 @@ impl JoinRuleChecker<'_, '_> {
     }
 
     fn push(&self, finding: Diagnostic) {
-        self.found.push(finding.step(self.movement.name.text));
+        self.found.push(finding.step(self.step.name.text));
     }
 }
 
@@ -176,14 +175,14 @@ impl JoinRuleChecker<'_, '_> {
 fn judged_text_of_rule<'r>(rule: &'r Rule<'_>) -> &'r str {
     match &rule.kind {
         Condition::Ai(inner) => inner,
-        _ => rule.condition.text,
+        _ => &rule.condition.text,
     }
 }
 
 /// The conditions of all members, without repetitions.
-fn collect_conditions<'m>(members: &'m [Movement<'_>]) -> impl Iterator<Item = &'m str> {
+fn collect_conditions<'m>(members: &'m [WorkflowStep<'_>]) -> impl Iterator<Item = &'m str> {
     let mut seen = HashSet::new();
-    let of = |member: &'m Movement<'_>| {
+    let of = |member: &'m WorkflowStep<'_>| {
         let done = member.rules.is_empty().then_some(NO_RULES);
         member.rules.iter().map(judged_text_of_rule).chain(done)
     };

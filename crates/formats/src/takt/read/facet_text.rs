@@ -14,11 +14,11 @@ pub(crate) struct Context {
     pub(crate) vars: BTreeMap<String, String>,
 }
 
-/// A text of a piece with its place.
+/// A text of a workflow with its place.
 #[derive(Debug, Clone)]
 pub(crate) struct FacetText {
     pub(crate) text: Str,
-    /// The whole file, or a value in the piece.
+    /// The whole file, or a value in the workflow.
     pub(crate) span: Span,
     /// The source text, for locating a part of the text.
     pub(in crate::takt) source: Str,

@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::diagnostics::Diagnostic;
 
-use super::tree::{build_text, items_of_list, overlay_object, set_entry, set_key, take_key};
-use super::{DEPTH_MAX, Expander, INSTALL, Layers, get_mut};
+use super::tree::{build_text, get_mut, overlay_object, set_entry, set_key, take_key};
+use super::{Composer, DEPTH_MAX, INSTALL, Layers};
 use crate::codes;
 use crate::suggest;
 use crate::values::json::{Entry, Json, Kind};
 
-impl Expander<'_, '_> {
+impl Composer<'_, '_, '_> {
     /// A step with the fragment that it uses, and its members with theirs. Returns `None` after reporting why there is
     /// none.
     pub(super) fn with_fragments(&mut self, step: Json, layers: &Layers, depth: usize) -> Option<Json> {
         let (mut step, tree) = self.with_fragment(step, layers, depth)?;
-        self.members(&mut step, layers, depth)?;
+        self.add_member_fragments(&mut step, layers, depth)?;
         // The tree names the members as they are called in the end.
         if let Some(tree) = tree {
-            self.rule_tree(&mut step, tree);
+            self.apply_rule_tree(&mut step, tree);
         }
         Some(step)
     }
@@ -39,7 +39,7 @@ impl Expander<'_, '_> {
             );
             return None;
         };
-        let found = layers.find(self.desk, &["steps"], name, &[".yaml", ".yml"]);
+        let found = layers.find(self.files.desk, &["steps"], name, &[".yaml", ".yml"]);
         let Some(path) = found.filter(|_| !name.contains('/')) else {
             let message = format!("the step fragment `{name}` is not found");
             let hint = format!("it is looked for in {}; {INSTALL}", layers.places("steps"));
@@ -54,7 +54,7 @@ impl Expander<'_, '_> {
             );
             return None;
         }
-        let mut fragment = (*self.parsed(&path)?).clone();
+        let mut fragment = (*self.parse_used_file(&path)?).clone();
         let declared = take_key(&mut fragment, "params");
         let declared = declared.as_ref().map(|params| params.value.pairs()).unwrap_or_default();
         let given = with.as_ref().map(|with| with.value.pairs()).unwrap_or_default();
@@ -78,12 +78,12 @@ impl Expander<'_, '_> {
             let message = format!("the fragment `{name}` has no parameter `{}`", given.key);
             let finding = Diagnostic::error(codes::UNKNOWN_NAME, given.key_span, message);
             let known: Vec<&str> = declared.iter().map(|param| &*param.key).collect();
-            self.desk.found.push(match &known[..] {
+            self.files.desk.found.push(match &known[..] {
                 [] => finding.hint("remove it"),
                 known => suggest::add_suggestion(finding, &given.key, known),
             });
         }
-        self.fill(&mut fragment, &bound);
+        self.fill_params(&mut fragment, &bound);
         let (mut whole, _) = self.with_fragment(fragment, layers, depth + 1)?;
         let tree = match step.get("rules").map(|rules| &rules.kind) {
             Some(Kind::Object(_)) => take_key(&mut step, "rules"),
@@ -97,7 +97,7 @@ impl Expander<'_, '_> {
     }
 
     /// Gives a parallel step and its members the rules of the caller.
-    fn rule_tree(&mut self, step: &mut Json, tree: Entry) {
+    fn apply_rule_tree(&mut self, step: &mut Json, tree: Entry) {
         let own = tree.value.get("self").cloned();
         let children =
             tree.value.get("parallel").map(|children| children.pairs().to_vec()).unwrap_or_default();
@@ -114,21 +114,21 @@ impl Expander<'_, '_> {
             }
         };
         if let Some(parallel) = get_mut(step, "parallel") {
-            for list in lists_of(parallel) {
+            for list in member_lists(parallel) {
                 list.iter_mut().for_each(&mut give);
             }
         }
         for child in missing {
             let message = format!("no member of the parallel step is called `{}`", child.key);
             let finding = Diagnostic::error(codes::UNKNOWN_NAME, child.key_span, message);
-            self.desk.found.push(finding.hint("correct the name, or remove the rules"));
+            self.files.desk.found.push(finding.hint("correct the name, or remove the rules"));
         }
     }
 
     /// Expands the members of a parallel step.
-    fn members(&mut self, step: &mut Json, layers: &Layers, depth: usize) -> Option<()> {
+    fn add_member_fragments(&mut self, step: &mut Json, layers: &Layers, depth: usize) -> Option<()> {
         let Some(parallel) = get_mut(step, "parallel") else { return Some(()) };
-        for list in lists_of(parallel) {
+        for list in member_lists(parallel) {
             for member in list.iter_mut().filter(|member| matches!(member.kind, Kind::Object(_))) {
                 (*member, _) = self.with_fragment(member.clone(), layers, depth)?;
             }
@@ -138,7 +138,7 @@ impl Expander<'_, '_> {
 }
 
 /// The lists of members: the members themselves, or those that are fixed and those of a pool.
-pub(super) fn lists_of(parallel: &mut Json) -> Vec<&mut Vec<Json>> {
+fn member_lists(parallel: &mut Json) -> Vec<&mut Vec<Json>> {
     match &mut parallel.kind {
         Kind::List(members) => vec![members],
         Kind::Object(entries) => entries
@@ -151,13 +151,4 @@ pub(super) fn lists_of(parallel: &mut Json) -> Vec<&mut Vec<Json>> {
             .collect(),
         _ => Vec::new(),
     }
-}
-
-/// The members of a parallel step whose members are partly chosen.
-pub(super) fn all_members(parallel: &Json) -> Vec<Json> {
-    ["fixed", "pool"]
-        .iter()
-        .filter_map(|key| parallel.get(key))
-        .flat_map(|list| items_of_list(list).to_vec())
-        .collect()
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-use super::{Call, Expander, tree};
+use super::{Call, Composer, tree};
 use crate::codes;
 use crate::suggest;
 use crate::values::json::{Json, Kind};
 
-impl Expander<'_, '_> {
+impl Composer<'_, '_, '_> {
     /// Replaces parameters of a called workflow.
-    pub(super) fn fill(&mut self, value: &mut Json, params: &BTreeMap<String, Json>) {
+    pub(super) fn fill_params(&self, value: &mut Json, params: &BTreeMap<String, Json>) {
         let mut unknown: Vec<(String, Span)> = Vec::new();
         tree::substitute_params(value, &|name| params.get(name), &mut |name, span| {
             unknown.push((name.to_owned(), span))
@@ -20,16 +20,16 @@ impl Expander<'_, '_> {
             let message = format!("undefined parameter `{name}`");
             let finding = Diagnostic::error(codes::UNKNOWN_NAME, span, message);
             let known: Vec<&str> = params.keys().map(String::as_str).collect();
-            self.desk.found.push(match &known[..] {
+            self.files.desk.found.push(match &known[..] {
                 [] => finding.hint("declare it in `params`"),
                 known => suggest::add_suggestion(finding, &name, known),
             });
-            self.refused = true;
+            self.mark_broken();
         }
     }
 
     /// The values of the parameters of a workflow.
-    pub(super) fn bind(&mut self, root: &Json, call: &Call) -> BTreeMap<String, Json> {
+    pub(super) fn bind_params(&self, root: &Json, call: &Call) -> BTreeMap<String, Json> {
         let declared = root.get("subworkflow").and_then(|sub| sub.get("params"));
         let declared = declared.map(Json::pairs).unwrap_or_default();
         let mut bound = BTreeMap::new();
@@ -66,7 +66,7 @@ impl Expander<'_, '_> {
                 let message = format!("the called workflow has no parameter `{}`", arg.key);
                 let finding = Diagnostic::error(codes::UNKNOWN_NAME, arg.key_span, message);
                 let known: Vec<&str> = declared.iter().map(|param| &*param.key).collect();
-                self.desk.found.push(match &known[..] {
+                self.files.desk.found.push(match &known[..] {
                     [] => finding.hint("remove it"),
                     known => suggest::add_suggestion(finding, &arg.key, known),
                 });

@@ -1,5 +1,5 @@
-//! `completion_retry`: a judge looks whether the work of a step is complete, and has the rest done a bounded number of
-//! times.
+//! Lowers `completion_retry`: a judge looks whether the work of a step is complete, and has the rest done a bounded number
+//! of times.
 
 use cuegate_flow::model::{
     Counter, CounterId, Draft, Edge, EdgeBound, Fact, FieldPath, Gate, Handoff, LimitKey, LimitTarget, Name,
@@ -7,68 +7,34 @@ use cuegate_flow::model::{
 };
 use serde_json::json;
 
+use super::WorkflowLowering;
 use super::gate_steps::is_completion_claim;
-use super::lower::WorkflowLowering;
-use super::movement::{AgentSettings, Movement, StepReader};
-use super::texts::instruction_template::ReadingStep as For;
-use super::texts::prompt::{PromptBuilder, end_prompt_part};
-use super::texts::prompt_texts;
-use super::texts::sections::FacetText;
-use crate::takt::judge::{judge_ask, judge_step};
-use crate::values::json::Fields;
+use super::judge::{judge_ask, judge_step};
+use crate::takt::read::{AgentSettings, CompletionRetry, WorkflowStep};
+use crate::takt::texts::instruction_template::ReadingStep as For;
+use crate::takt::texts::prompt::{PromptBuilder, end_prompt_part};
+use crate::takt::texts::prompt_texts;
 
-/// The most retries of a step that does not say it, as in TAKT.
-const RETRIES: u32 = 4;
 /// The judge's fields and outcomes.
 const COMPLETE: &str = "complete";
 const INCOMPLETE: &str = "incomplete";
 const RESULT: &str = "result";
 const MISSING: &str = "missing";
 
-/// How the work of a step is completed.
-pub(crate) struct CompletionRetry {
-    /// How the rest is done; `None` if it could not be read.
-    instruction: Option<FacetText>,
-    /// The retries that are made in any case.
-    min: u32,
-    /// The most retries.
-    max: u32,
-    key: Option<cuegate_flow::diagnostics::Span>,
-}
-
-impl StepReader<'_, '_, '_> {
-    /// Reads `completion_retry`.
-    pub(super) fn completion(&self, fields: &Fields<'_, '_>) -> Option<CompletionRetry> {
-        let completion = fields.object("completion_retry")?;
-        let written = completion.count("max_retry", 0);
-        let min = completion.count("min_retry", 0).map_or(0, |(min, _)| min);
-        let text = completion.filled("retry_instruction");
-        if text.is_none() && completion.nullable("retry_instruction").is_none() {
-            completion.missing("retry_instruction");
-        }
-        let instruction = text.and_then(|text| {
-            self.sections.resolve(super::texts::sections::Section::Instructions, text, &completion)
-        });
-        completion.finish();
-        let max = written.map_or(RETRIES, |(max, _)| max).max(min);
-        Some(CompletionRetry { instruction, min, max, key: written.map(|(_, span)| span) })
-    }
-}
-
-/// Inserts the judge of `completion_retry` before the target of every outcome that claims the movement is done.
-pub(super) fn insert_completion_judges(
+/// Inserts the judge of `completion_retry` before the target of every outcome that claims the step is done.
+pub(in crate::takt) fn insert_completion_judges(
     lowering: &WorkflowLowering<'_, '_, '_>,
-    movement: &Movement<'_>,
+    step: &WorkflowStep<'_>,
     asked: &AgentSettings<'_>,
     prompt: &Template,
     edges: &mut [Edge<Name>],
     draft: &mut Draft,
 ) {
     let Some(completion) = asked.completion.as_ref().filter(|completion| completion.max > 0) else { return };
-    let name = movement.name.text;
+    let name = step.name.text;
     draft.counters.push(Counter { name: format!("{name} completion").into() });
     let counter = CounterId(draft.counters.len() as u32 - 1);
-    let span = completion.key.unwrap_or(movement.name.span);
+    let span = completion.max_span.unwrap_or(step.name.span);
     draft.keys.push(LimitKey::new("max_retry", span, completion.max, 0, LimitTarget::Counter(counter)));
     draft.schemas.push(build_completion_schema());
     let schema = SchemaId(draft.schemas.len() as u32 - 1);
@@ -81,7 +47,7 @@ pub(super) fn insert_completion_judges(
         let again = |word: &str, max: u32| Edge {
             bound: Some(EdgeBound { counter, max }),
             remedy: Some(build_retry_prompt(lowering, completion, &judge, name, prompt)),
-            ..Edge::new(on(word), Target::Step(Name::new(name, movement.name.span)), edge.span)
+            ..Edge::new(on(word), Target::Step(Name::new(name, step.name.span)), edge.span)
         };
         let onward = |word: &str| Edge {
             resets: vec![counter],
@@ -103,10 +69,10 @@ pub(super) fn insert_completion_judges(
             // Without a judgement the work counts as it is.
             OutcomeReader::Fallback(on(COMPLETE)),
         ];
-        let ask = judge_ask(build_completion_prompt(lowering, movement, asked), schema);
-        let step = judge_step(judge.text.clone(), edge.span, ask, Gate::Readers(readers));
+        let ask = judge_ask(build_completion_prompt(lowering, step, asked), schema);
+        let lowered = judge_step(judge.text.clone(), edge.span, ask, Gate::Readers(readers));
         let missing = Handoff::new(MISSING, FieldPath::field(MISSING), edge.span);
-        draft.steps.push(Step { handoff: vec![missing], edges: out, ..step });
+        draft.steps.push(Step { handoff: vec![missing], edges: out, ..lowered });
     }
 }
 
@@ -123,14 +89,14 @@ fn build_completion_schema() -> Schema {
 /// What the judge is asked.
 fn build_completion_prompt(
     lowering: &WorkflowLowering<'_, '_, '_>,
-    movement: &Movement<'_>,
+    step: &WorkflowStep<'_>,
     asked: &AgentSettings<'_>,
 ) -> Template {
     let mut page = PromptBuilder::default();
     page.text(prompt_texts::COMPLETION);
     if let Some(body) = &asked.instruction {
         page.text(prompt_texts::COMPLETION_TOLD);
-        let reader = For { step: movement.name.text, monitor: false };
+        let reader = For { step: step.name.text, monitor: false };
         page.pieces(lowering.prompts.compiler.compile(body, reader));
         end_prompt_part(&mut page);
     }

@@ -9,13 +9,8 @@ pub(super) fn build_text(text: impl Into<Str>, span: Span) -> Json {
     Json { span, kind: Kind::Text(text.into()) }
 }
 
-/// A list at a place.
-pub(super) fn build_list(items: Vec<Json>, span: Span) -> Json {
-    Json { span, kind: Kind::List(items) }
-}
-
 /// The items of a list; none for any other value.
-pub(super) fn items_of_list(of: &Json) -> &[Json] {
+pub(in crate::takt) fn items_of_list(of: &Json) -> &[Json] {
     match &of.kind {
         Kind::List(items) => items,
         _ => &[],
@@ -23,12 +18,18 @@ pub(super) fn items_of_list(of: &Json) -> &[Json] {
 }
 
 /// A value as a list of values: a single value is a list of one.
-pub(super) fn as_list(value: &Json) -> Vec<Json> {
+pub(in crate::takt) fn as_list(value: &Json) -> Vec<Json> {
     match &value.kind {
         Kind::List(items) => items.clone(),
         Kind::Null => Vec::new(),
         _ => vec![value.clone()],
     }
+}
+
+/// The value of a key of an object.
+pub(super) fn get_mut<'j>(of: &'j mut Json, key: &str) -> Option<&'j mut Json> {
+    let Kind::Object(entries) = &mut of.kind else { return None };
+    entries.iter_mut().find(|entry| *entry.key == *key).map(|entry| &mut entry.value)
 }
 
 /// Takes a key out of an object.

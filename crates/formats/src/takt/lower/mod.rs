@@ -1,4 +1,12 @@
-//! Lowers the movements of a piece to steps.
+//! Lowers the steps of a workflow to the steps of a flow.
+
+mod completion;
+mod gate_steps;
+mod join;
+mod judge;
+mod monitor_steps;
+mod selection;
+mod team;
 
 use std::collections::HashSet;
 
@@ -12,79 +20,75 @@ use cuegate_flow::{
     },
 };
 
-use super::load::PieceDefinition;
-use super::movement::{ABORT, AgentSettings, COMPLETE, Movement, StepAction, StructuredOutput};
-use super::options::{Phases, PieceOptions};
+use self::judge::{JudgeSubject, parse_answer_path};
+use super::options::{Phases, TaktOptions};
+use super::read::{AgentSettings, StepAction, StructuredOutput, WorkflowDefinition, WorkflowStep};
 use super::routing::condition::Condition;
-use super::routing::join;
 use super::routing::predicate::{self, UnlistedField};
-use super::routing::rules::Rule;
+use super::routing::rules::{Rule, normalize_word, outcome_of_rule};
+use super::routing::{ABORT, COMPLETE};
 use super::texts::instruction_template::{ReadingStep as For, TextCompiler};
 use super::texts::prompt::{Duty, Subject, WorkflowPrompts};
 use super::{answer_schema, answer_schema::AnswerSchemaCache};
-use super::{completion, gate_steps};
-use super::{selection, team};
 use crate::codes;
 use crate::findings::Findings;
 use crate::suggest::{find_nearest_name, or_hint};
-use crate::takt::judge;
-use crate::takt::judge::{JudgeSubject, normalize_word, outcome_of_rule, parse_answer_path};
 use crate::values::json::Text;
 
 /// The outcome of a member without rules.
 pub(super) const NO_RULES: &str = "done";
 
-/// Context for lowering a piece.
+/// Context for lowering a workflow.
 pub(super) struct WorkflowLowering<'l, 'j, 'c> {
-    pub(super) piece: &'l PieceDefinition<'j>,
+    pub(super) workflow: &'l WorkflowDefinition<'j>,
     pub(super) prompts: WorkflowPrompts<'l, 'c>,
-    pub(super) options: &'l PieceOptions,
+    pub(super) options: &'l TaktOptions,
     pub(super) found: &'c Findings,
     names: HashSet<&'j str>,
     pub(super) schemas: AnswerSchemaCache,
 }
 
-/// The context of a step: a movement, or a member of a parallel movement.
+/// The context of a step, or of a member of a parallel step.
 pub(super) struct StepPlace<'p> {
-    /// The parallel movement, for a member.
+    /// The parallel step, for a member.
     pub(super) parent: Option<&'p str>,
-    /// The position among the movements, such as `2 of 9`.
+    /// The position among the steps, such as `2 of 9`.
     pub(super) position: Option<String>,
 }
 
-/// Lowers a piece to a draft.
-pub(super) fn lower_piece(
-    piece: &PieceDefinition<'_>,
-    options: &PieceOptions,
+/// Lowers a workflow to a draft.
+pub(super) fn lower_workflow(
+    workflow: &WorkflowDefinition<'_>,
+    options: &TaktOptions,
     compiler: &TextCompiler<'_>,
     draft: &mut Draft,
 ) {
-    draft.limits = Limits::new(piece.iterations_max);
-    let (key, span) = piece.iterations_key;
+    draft.limits = Limits::new(workflow.steps_max);
+    let (key, span) = workflow.limit_key;
     draft.keys.push(LimitKey::new(
         key,
         span.unwrap_or(draft.span),
-        piece.iterations_max,
+        workflow.steps_max,
         1,
         LimitTarget::Iterations,
     ));
     draft.params = options.set.iter().map(|name| param_of_set_name(name)).collect();
-    let about = piece
+    let about = workflow
         .description
         .map(|text| format!(": {}", super::routing::rules::collapse_to_line(text)))
         .unwrap_or_default();
     let prompts =
-        WorkflowPrompts { piece: format!("{}{about}", piece.name), compiler, phases: options.phases };
-    let names = piece.movements.iter().map(|movement| movement.name.text).collect();
+        WorkflowPrompts { workflow: format!("{}{about}", workflow.name), compiler, phases: options.phases };
+    let names = workflow.steps.iter().map(|step| step.name.text).collect();
     let schemas = AnswerSchemaCache::default();
-    let lowering = WorkflowLowering { piece, prompts, options, found: compiler.found, names, schemas };
-    let count = piece.movements.len();
-    for (index, movement) in piece.movements.iter().enumerate() {
+    let lowering = WorkflowLowering { workflow, prompts, options, found: compiler.found, names, schemas };
+    let count = workflow.steps.len();
+    for (index, step) in workflow.steps.iter().enumerate() {
         let position = Some(format!("{} of {count}", index + 1));
-        lowering.movement(movement, &StepPlace { parent: None, position }, draft);
+        lowering.step(step, &StepPlace { parent: None, position }, draft);
     }
-    for monitor in &piece.monitors {
-        super::monitor_steps::lower_monitor(&lowering, monitor, draft);
+    for monitor in &workflow.monitors {
+        monitor_steps::lower_monitor(&lowering, monitor, draft);
     }
     let guarded = |step: &Step<Name>| matches!(&step.act, Act::Ask(ask) if ask.guard.is_some());
     if draft.steps.iter().any(guarded) {
@@ -103,9 +107,9 @@ pub(super) fn lower_piece(
 
 impl WorkflowLowering<'_, '_, '_> {
     fn enter(&self, draft: &mut Draft) {
-        let first = self.piece.movements.first().map(|movement| movement.name);
-        let from = format!("`{}`", self.piece.initial_key);
-        let known = self.piece.initial.filter(|initial| match self.entered(*initial, &from) {
+        let first = self.workflow.steps.first().map(|step| step.name);
+        let from = format!("`{}`", self.workflow.first_key);
+        let known = self.workflow.first.filter(|initial| match self.entered(*initial, &from) {
             Some(Target::Step(_)) => true,
             Some(_) => {
                 let message = format!("`{}` is an end; a run cannot begin there", initial.text);
@@ -115,16 +119,15 @@ impl WorkflowLowering<'_, '_, '_> {
             }
             None => false,
         });
-        // If the initial movement is unknown, the first one replaces it, so that the remaining checks still run.
-        let lost = self.piece.initial.filter(|_| known.is_none());
+        // If the initial step is unknown, the first one replaces it, so that the remaining checks still run.
+        let lost = self.workflow.first.filter(|_| known.is_none());
         draft.lost_entry = lost.map(|initial| DanglingTarget::to(initial.text));
         draft.entry = known.or(first).map(|text| Name::new(text.text, text.span));
         // Rules for persons are hidden now, but lead on in an interactive run.
-        let hidden =
-            self.piece.movements.iter().flat_map(|movement| &movement.rules).filter(|rule| rule.hidden);
+        let hidden = self.workflow.steps.iter().flat_map(|step| &step.rules).filter(|rule| rule.hidden);
         let hidden = hidden.filter_map(|rule| rule.next);
-        // After an error a movement may only seem unreachable: its name was misspelled, or its rule was dropped.
-        let all = self.piece.movements.iter().map(|movement| movement.name);
+        // After an error a step may only seem unreachable: its name was misspelled, or its rule was dropped.
+        let all = self.workflow.steps.iter().map(|step| step.name);
         let others: Vec<Text<'_>> = if self.found.has_errors() { all.collect() } else { hidden.collect() };
         draft.other_entries = others
             .into_iter()
@@ -138,7 +141,7 @@ impl WorkflowLowering<'_, '_, '_> {
         self.found_by_name(next, from, &[COMPLETE, ABORT], "name a step, `COMPLETE` or `ABORT`")
     }
 
-    /// As [`Self::target`], for keys whose value should be a movement: hints do not offer the ends, which still
+    /// As [`Self::target`], for keys whose value should be a step: hints do not offer the ends, which still
     /// resolve.
     pub(super) fn entered(&self, next: Text<'_>, from: &str) -> Option<Target<Name>> {
         self.found_by_name(next, from, &[], "name a step")
@@ -150,11 +153,11 @@ impl WorkflowLowering<'_, '_, '_> {
             ABORT => return Some(Target::End(Ending::Aborted)),
             _ => {}
         }
-        let movements = &self.piece.movements;
+        let steps = &self.workflow.steps;
         if self.names.contains(next.text) {
             return Some(Target::Step(Name::new(next.text, next.span)));
         }
-        let parent = movements.iter().find(|movement| match &movement.does {
+        let parent = steps.iter().find(|step| match &step.does {
             StepAction::Parallel(members) => members.iter().any(|member| member.name.text == next.text),
             StepAction::Asks(_) => false,
         });
@@ -162,8 +165,8 @@ impl WorkflowLowering<'_, '_, '_> {
             let message = format!("{from} leads to {what}");
             Diagnostic::error(codes::UNKNOWN_TARGET, next.span, message)
         };
-        let names = || movements.iter().map(|movement| movement.name.text).chain(ends.iter().copied());
-        if self.piece.nameless && parent.is_none() && find_nearest_name(next.text, names()).is_none() {
+        let names = || steps.iter().map(|step| step.name.text).chain(ends.iter().copied());
+        if self.workflow.nameless && parent.is_none() && find_nearest_name(next.text, names()).is_none() {
             return None;
         }
         self.found.push(match parent {
@@ -177,56 +180,56 @@ impl WorkflowLowering<'_, '_, '_> {
         None
     }
 
-    fn movement(&self, movement: &Movement<'_>, place: &StepPlace<'_>, draft: &mut Draft) {
+    fn step(&self, step: &WorkflowStep<'_>, place: &StepPlace<'_>, draft: &mut Draft) {
         let at = draft.steps.len();
-        let step = match &movement.does {
+        let lowered = match &step.does {
             StepAction::Asks(asked) => match &asked.team {
-                Some(team) => team::lower_team(self, movement, asked, team, place, draft),
-                None => self.asks(movement, asked, &Duty::Whole, place, draft),
+                Some(team) => team::lower_team(self, step, asked, team, place, draft),
+                None => self.asks(step, asked, &Duty::Whole, place, draft),
             },
-            StepAction::Parallel(members) => self.parallel(movement, members, draft),
+            StepAction::Parallel(members) => self.parallel(step, members, draft),
         };
-        // A movement precedes the steps that were generated for it.
-        draft.steps.insert(at, step);
+        // A step precedes the steps that were generated for it.
+        draft.steps.insert(at, lowered);
     }
 
     pub(super) fn asks(
         &self,
-        movement: &Movement<'_>,
+        step: &WorkflowStep<'_>,
         asked: &AgentSettings<'_>,
         duty: &Duty,
         place: &StepPlace<'_>,
         draft: &mut Draft,
     ) -> Step<Name> {
-        let name = movement.name.text;
-        let session = session_key(movement, asked, place);
-        let subject = Subject { movement, asked, duty, position: place.position.clone() };
+        let name = step.name.text;
+        let session = session_key(step, asked, place);
+        let subject = Subject { step, asked, duty, position: place.position.clone() };
         let prompt = self.prompts.work(&subject);
         let model: Option<Str> = asked.model.map(Into::into);
         let judged = JudgeSubject {
             step: name,
             session: session.clone(),
-            span: movement.name.span,
+            span: step.name.span,
             model: model.clone(),
             schemas: &self.schemas,
         };
-        let judges = match self.is_settled(asked, &movement.rules) {
+        let judges = match self.is_settled(asked, &step.rules) {
             true => Vec::new(),
-            false => judge::add_judges(&judged, &movement.rules, draft),
+            false => judge::add_judges(&judged, &step.rules, draft),
         };
-        let (gate, schema) = self.gate(movement, asked, judges, draft);
+        let (gate, schema) = self.gate(step, asked, judges, draft);
         let mut edges = Vec::new();
         if place.parent.is_none() {
-            edges = self.edges(name, &movement.rules, draft);
-            gate_steps::insert_gate_steps(self, movement, asked, &prompt, &mut edges, draft);
-            completion::insert_completion_judges(self, movement, asked, &prompt, &mut edges, draft);
+            edges = self.edges(name, &step.rules, draft);
+            gate_steps::insert_gate_steps(self, step, asked, &prompt, &mut edges, draft);
+            completion::insert_completion_judges(self, step, asked, &prompt, &mut edges, draft);
         }
         let of = selection::SelectionSubject {
             step: name,
             instruction: asked.instruction.as_ref(),
             model: model.clone(),
         };
-        let selectors = selection::lower_selections(self, &movement.selections, &of, draft);
+        let selectors = selection::lower_selections(self, &step.selections, &of, draft);
         let persona = asked.persona.as_ref();
         let body = persona.and_then(|persona| persona.body.as_ref());
         let ask = Ask {
@@ -263,7 +266,7 @@ impl WorkflowLowering<'_, '_, '_> {
             boundary: asked.boundary.clone(),
             edges,
             selectors,
-            ..build_empty_step(movement)
+            ..build_empty_step(step)
         }
     }
 
@@ -275,15 +278,15 @@ impl WorkflowLowering<'_, '_, '_> {
             && only.is_some_and(|rule| rule.kind == Condition::Text)
     }
 
-    /// How the answer of a movement becomes an outcome, and the schema of that answer.
+    /// How the answer of a step becomes an outcome, and the schema of that answer.
     fn gate(
         &self,
-        movement: &Movement<'_>,
+        step: &WorkflowStep<'_>,
         asked: &AgentSettings<'_>,
         judges: Vec<Name>,
         draft: &mut Draft,
     ) -> (Gate<Name>, Option<SchemaId>) {
-        let rules = &movement.rules;
+        let rules = &step.rules;
         let eligible: Vec<&Rule<'_>> = rules.iter().filter(|rule| !rule.hidden).collect();
         let texts: Vec<&Rule<'_>> =
             eligible.iter().copied().filter(|rule| rule.kind == Condition::Text).collect();
@@ -322,14 +325,14 @@ impl WorkflowLowering<'_, '_, '_> {
         if let Some(rule) = eligible.first().filter(|_| self.is_settled(asked, rules)) {
             return (Gate::Always(outcome_of_rule(rule)), schema);
         }
-        // Hidden and judged rules keep their numbers, but the movement cannot choose them.
+        // Hidden and judged rules keep their numbers, but the step cannot choose them.
         if fused && !texts.is_empty() {
             let own = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
             let numbered = rules
                 .iter()
                 .map(|rule| if own(rule) { outcome_of_rule(rule) } else { Outcome::None })
                 .collect();
-            readers.extend(judge::build_tag_readers(movement.name.text, numbered));
+            readers.extend(judge::build_tag_readers(step.name.text, numbered));
         }
         // In separate phases the prompt mentions no tags: a tag in the answer is a quotation, and the judge decides.
         readers.extend(judges.into_iter().map(|step| OutcomeReader::Judge { step }));
@@ -374,24 +377,29 @@ impl WorkflowLowering<'_, '_, '_> {
         schema
     }
 
-    fn parallel(&self, movement: &Movement<'_>, members: &[Movement<'_>], draft: &mut Draft) -> Step<Name> {
-        let name = movement.name.text;
+    fn parallel(
+        &self,
+        step: &WorkflowStep<'_>,
+        members: &[WorkflowStep<'_>],
+        draft: &mut Draft,
+    ) -> Step<Name> {
+        let name = step.name.text;
         for member in members {
-            self.movement(member, &StepPlace { parent: Some(name), position: None }, draft);
+            self.step(member, &StepPlace { parent: Some(name), position: None }, draft);
         }
         let judged = JudgeSubject {
             step: name,
             session: name.into(),
-            span: movement.name.span,
+            span: step.name.span,
             model: None,
             schemas: &self.schemas,
         };
-        let rest: Vec<Rule<'_>> = movement.rules.iter().map(without_aggregates).collect();
+        let rest: Vec<Rule<'_>> = step.rules.iter().map(without_aggregates).collect();
         let judges = judge::add_judges(&judged, &rest, draft);
-        let rules = join::build_join_rules(movement, members, self.found);
+        let rules = join::build_join_rules(step, members, self.found);
         let permission = members.iter().map(permission_of_member).max().unwrap_or(Permission::Plan);
         let of = selection::SelectionSubject { step: name, instruction: None, model: None };
-        let selectors = selection::lower_selections(self, &movement.selections, &of, draft);
+        let selectors = selection::lower_selections(self, &step.selections, &of, draft);
         Step {
             act: Act::All {
                 members: members.iter().map(|member| Name::new(member.name.text, member.name.span)).collect(),
@@ -399,9 +407,9 @@ impl WorkflowLowering<'_, '_, '_> {
             },
             gate: Gate::Join { rules, judges },
             boundary: Boundary { permission, tools: Tools::All },
-            edges: self.edges(name, &movement.rules, draft),
+            edges: self.edges(name, &step.rules, draft),
             selectors,
-            ..build_empty_step(movement)
+            ..build_empty_step(step)
         }
     }
 
@@ -442,7 +450,7 @@ impl WorkflowLowering<'_, '_, '_> {
     /// Compiles an instruction with its placeholders.
     pub(super) fn compile(
         &self,
-        body: &super::texts::sections::FacetText,
+        body: &super::read::FacetText,
         step: &str,
     ) -> Vec<cuegate_flow::model::Piece> {
         self.prompts.compiler.compile(body, For { step, monitor: true })
@@ -463,13 +471,13 @@ fn param_of_set_name(name: &str) -> Param {
     }
 }
 
-/// An empty step for a movement.
-pub(super) fn build_empty_step(movement: &Movement<'_>) -> Step<Name> {
-    let name: Str = movement.name.text.into();
+/// The name and place of a step; what it does is left open.
+pub(super) fn build_empty_step(step: &WorkflowStep<'_>) -> Step<Name> {
+    let name: Str = step.name.text.into();
     Step {
         name: name.clone(),
         title: name,
-        span: movement.name.span,
+        span: step.name.span,
         counts: true,
         act: Act::All { members: Vec::new(), width: 1 },
         gate: Gate::Exit,
@@ -477,7 +485,7 @@ pub(super) fn build_empty_step(movement: &Movement<'_>) -> Step<Name> {
         handoff: Vec::new(),
         inputs: Vec::new(),
         selectors: Vec::new(),
-        when: movement.when.clone(),
+        when: step.when.clone(),
         edges: Vec::new(),
     }
 }
@@ -485,7 +493,7 @@ pub(super) fn build_empty_step(movement: &Movement<'_>) -> Step<Name> {
 /// Adds a step that asks a person and then continues.
 fn add_person_step(name: &str, rule: &Rule<'_>, then: Edge<Name>, draft: &mut Draft) -> Name {
     let answered = Outcome::Named("answered".into());
-    let question = rule.appendix.map_or(rule.condition.text, str::trim_end);
+    let question = rule.appendix.map_or(&*rule.condition.text, str::trim_end);
     draft.steps.push(Step {
         name: name.into(),
         title: name.into(),
@@ -503,9 +511,9 @@ fn add_person_step(name: &str, rule: &Rule<'_>, then: Edge<Name>, draft: &mut Dr
     Name::new(name, rule.span)
 }
 
-/// The session key of a movement: its persona's, else its own; each member has a separate one.
-pub(super) fn session_key(movement: &Movement<'_>, asked: &AgentSettings<'_>, place: &StepPlace<'_>) -> Str {
-    let name = movement.name.text;
+/// The session key of a step: its persona's, else its own; each member has a separate one.
+pub(super) fn session_key(step: &WorkflowStep<'_>, asked: &AgentSettings<'_>, place: &StepPlace<'_>) -> Str {
+    let name = step.name.text;
     if let Some(key) = asked.session_key {
         return key.into();
     }
@@ -521,7 +529,7 @@ fn without_aggregates<'j>(rule: &Rule<'j>) -> Rule<'j> {
     Rule { hidden: rule.hidden || rule.kind.is_aggregate(), ..rule.clone() }
 }
 
-fn permission_of_member(member: &Movement<'_>) -> Permission {
+fn permission_of_member(member: &WorkflowStep<'_>) -> Permission {
     match &member.does {
         StepAction::Asks(asked) => asked.boundary.permission,
         StepAction::Parallel(_) => Permission::Plan,

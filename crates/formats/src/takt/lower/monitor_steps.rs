@@ -5,18 +5,18 @@ use cuegate_flow::{
     model::{Draft, LimitKey, LimitTarget, Monitor, Name, Target, Template},
 };
 
-use super::lower::WorkflowLowering;
-use super::monitors::{MonitorDefinition, Stage};
-use super::texts::prompt::PromptBuilder;
-use super::texts::prompt_texts;
-use super::texts::sections::FacetText;
+use super::WorkflowLowering;
+use super::judge;
+use super::judge::MonitorJudge;
 use crate::codes;
-use crate::takt::judge;
-use crate::takt::judge::MonitorJudge;
+use crate::takt::read::FacetText;
+use crate::takt::read::{MonitorDefinition, Stage};
+use crate::takt::texts::prompt::PromptBuilder;
+use crate::takt::texts::prompt_texts;
 use crate::values::json::Text;
 
-/// Lowers a monitor. A monitor whose cycle names an unknown movement is reported and left out.
-pub(super) fn lower_monitor(
+/// Lowers a monitor. A monitor whose cycle names an unknown step is reported and left out.
+pub(in crate::takt) fn lower_monitor(
     lowering: &WorkflowLowering<'_, '_, '_>,
     monitor: &MonitorDefinition<'_>,
     draft: &mut Draft,
@@ -33,7 +33,7 @@ pub(super) fn lower_monitor(
     };
     // Each unknown name is reported.
     let stage = |stage: &Stage<'_>| -> Option<Vec<Name>> {
-        let steps: Vec<Option<Name>> = stage.movements().map(known).collect();
+        let steps: Vec<Option<Name>> = stage.steps().map(known).collect();
         steps.into_iter().collect()
     };
     let cycle: Vec<Option<Vec<Name>>> = monitor.cycle.iter().map(stage).collect();
@@ -45,7 +45,7 @@ pub(super) fn lower_monitor(
     let rounds: Vec<&str> = monitor.cycle.iter().map(|stage| stage.name.text).collect();
     page.text(&format!(
         "- Workflow: {}\n- You judge a loop: {}\n",
-        lowering.prompts.piece,
+        lowering.prompts.workflow,
         rounds.join(" → ")
     ));
     page.text(prompt_texts::MAY_READ);

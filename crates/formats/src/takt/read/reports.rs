@@ -1,17 +1,16 @@
-//! Reads the reports that a movement must write.
+//! Reads the reports that a step must write.
 
 use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
 };
 
-use super::later_spellings;
 use super::report_names::FileNames;
-use super::texts::sections::{FacetText, Section, Sections, is_path};
+use super::sections::{FacetText, Section, Sections, is_path};
 use crate::codes;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
-/// A report that a movement must write.
+/// A report that a step must write.
 #[derive(Debug, Clone)]
 pub(crate) struct ReportDefinition {
     /// The file name as written: a safe relative path.
@@ -29,13 +28,16 @@ pub(crate) struct ReportDefinition {
 /// The longest name of a report, in bytes. File systems allow 255 for each path segment.
 const NAME_BYTES_MAX: usize = 200;
 
-/// Reads `output_contracts` of a movement.
+/// A key of a report without effect.
+const USE_JUDGE: &str = "use_judge";
+
+/// Reads `output_contracts` of a step.
 pub(crate) fn read_reports(
-    movement: &Fields<'_, '_>,
+    owner: &Fields<'_, '_>,
     sections: &Sections<'_, '_>,
     step: &str,
 ) -> Vec<ReportDefinition> {
-    let Some(contracts) = movement.object("output_contracts") else { return Vec::new() };
+    let Some(contracts) = owner.object("output_contracts") else { return Vec::new() };
     let mut reports = Vec::new();
     for item in contracts.items("report") {
         read_report(item, &contracts, sections, step, &mut reports);
@@ -51,7 +53,7 @@ pub(crate) fn read_reports(
                     format!("`{}` and `{}` cannot both be files", known.name, report.name)
                 };
                 let finding = Diagnostic::error(codes::REPORT_NAME, report.span, message).step(step);
-                movement.found.push(finding.hint("give each report a name of its own"));
+                owner.found.push(finding.hint("give each report a name of its own"));
             }
             None => {
                 names.add(&report.name, seen.len());
@@ -84,7 +86,7 @@ fn read_report(
                 "write `Label: path`, or `name` and `format`",
             );
         }
-        for entry in entries {
+        for entry in entries.iter().filter(|entry| &*entry.key != USE_JUDGE) {
             match entry.value.as_text() {
                 Some(text) => {
                     let name = Text { text, span: entry.value.span };
@@ -96,6 +98,7 @@ fn read_report(
         return;
     }
     let Some(fields) = Fields::of(item, "a report", Some(step), contracts.found) else { return };
+    fields.shunned(USE_JUDGE);
     let name = fields.required("name").or_else(|| meant_as_name(entries));
     let order = fields.filled("order").and_then(|text| resolve_report_format(text, &fields, sections));
     let format = fields.filled("format").and_then(|text| resolve_report_format(text, &fields, sections));
@@ -107,8 +110,7 @@ fn read_report(
 
 /// The value of the only unknown key, which was probably meant as the name.
 fn meant_as_name(entries: &[Entry]) -> Option<Text<'_>> {
-    let is_known =
-        |key: &str| ["name", "format", "order"].contains(&key) || later_spellings::REPORT.contains(&key);
+    let is_known = |key: &str| ["name", "format", "order", USE_JUDGE].contains(&key);
     let mut others = entries.iter().filter(|entry| !is_known(&entry.key));
     match (others.next(), others.next()) {
         (Some(entry), None) => entry.value.as_text().map(|text| Text { text, span: entry.value.span }),

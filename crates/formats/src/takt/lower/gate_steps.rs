@@ -1,4 +1,4 @@
-//! Lowers the commands among the quality gates of a movement to steps between its outcomes and their targets.
+//! Lowers the commands among the quality gates of a step to steps between its outcomes and their targets.
 
 use cuegate_flow::model::{
     Act, Boundary, Counter, CounterId, Draft, Edge, EdgeBound, Ending, Extractor, Gate, LimitKey,
@@ -6,24 +6,23 @@ use cuegate_flow::model::{
     Template, Tools, Validator,
 };
 
-use super::gates::GateCommand;
-use super::lower::WorkflowLowering;
-use super::movement::{AgentSettings, Movement};
-use super::routing::rules::collapse_to_line;
-use super::texts::prompt::PromptBuilder;
-use super::texts::prompt_texts;
+use super::WorkflowLowering;
+use crate::takt::read::{AgentSettings, GateCommand, WorkflowStep};
+use crate::takt::routing::rules::collapse_to_line;
+use crate::takt::texts::prompt::PromptBuilder;
+use crate::takt::texts::prompt_texts;
 
 /// The value captured from a command's output.
 const STDOUT: &str = "stdout";
 const STDERR: &str = "stderr";
 const EXIT_CODE: &str = "exit_code";
 
-/// Inserts the gate commands before the target of every outcome that claims the movement is done. An outcome that
-/// gives up, or repeats the movement, makes no such claim, and its work need not pass the commands yet; nor does a
+/// Inserts the gate commands before the target of every outcome that claims the step is done. An outcome that
+/// gives up, or repeats the step, makes no such claim, and its work need not pass the commands yet; nor does a
 /// rule with `quality_gates: false`.
-pub(super) fn insert_gate_steps(
+pub(in crate::takt) fn insert_gate_steps(
     lowering: &WorkflowLowering<'_, '_, '_>,
-    movement: &Movement<'_>,
+    step: &WorkflowStep<'_>,
     asked: &AgentSettings<'_>,
     prompt: &Template,
     edges: &mut [Edge<Name>],
@@ -33,23 +32,23 @@ pub(super) fn insert_gate_steps(
     if commands.is_empty() {
         return;
     }
-    let name = movement.name.text;
+    let name = step.name.text;
     draft.counters.push(Counter { name: format!("{name} quality gates").into() });
     let counter = CounterId(draft.counters.len() as u32 - 1);
     add_gate_retry_limit(lowering, draft, LimitTarget::Counter(counter));
     for (index, edge) in edges.iter_mut().enumerate() {
-        if movement.rules.iter().any(|rule| !rule.gated && rule.span == edge.span) {
+        if step.rules.iter().any(|rule| !rule.gated && rule.span == edge.span) {
             // The next visit gets the full number of retries again.
             edge.resets.push(counter);
             continue;
         }
-        let step = Name::new(&format!("{name}@gates:{}", index + 1), edge.span);
-        let guarded = Target::Step(step.clone());
+        let gates = Name::new(&format!("{name}@gates:{}", index + 1), edge.span);
+        let guarded = Target::Step(gates.clone());
         let mut dangling = Vec::new();
         let to = match &edge.to {
             Target::End(Ending::Aborted) => continue,
             Target::Step(to) => match find_person_edge(draft, to) {
-                // The commands run after the person's answer: continuing from there claims that the movement is done.
+                // The commands run after the person's answer: continuing from there claims that the step is done.
                 Some(answered) if is_completion_claim(&answered.to, name) => {
                     dangling = std::mem::take(&mut answered.dangling);
                     std::mem::replace(&mut answered.to, guarded)
@@ -72,7 +71,7 @@ pub(super) fn insert_gate_steps(
             let on = Outcome::Fail(failed as u16);
             let retries = lowering.options.quality_gate_retries;
             if retries > 0 {
-                let back = Target::Step(Name::new(name, movement.name.span));
+                let back = Target::Step(Name::new(name, step.name.span));
                 out.push(Edge {
                     bound: Some(EdgeBound { counter, max: retries }),
                     remedy: Some(build_gate_remedy(command, prompt)),
@@ -80,13 +79,13 @@ pub(super) fn insert_gate_steps(
                 });
             }
             let reason =
-                format!("the quality gate `{}` of `{name}` fails", collapse_to_line(command.command));
+                format!("the quality gate `{}` of `{name}` fails", collapse_to_line(&command.command));
             out.push(Edge::new(on, Target::End(Ending::Failed(reason.into())), command.span));
         }
         draft.steps.push(Step {
-            name: step.text.clone(),
-            title: step.text,
-            span: movement.name.span,
+            name: gates.text.clone(),
+            title: gates.text,
+            span: step.name.span,
             counts: false,
             act: Act::Exec { commands: commands.iter().map(build_gate_validator).collect() },
             gate: Gate::Exit,
@@ -101,7 +100,7 @@ pub(super) fn insert_gate_steps(
 }
 
 /// Adds the retry limit. The `quality_gate_retries` setting bounds it too.
-pub(super) fn add_gate_retry_limit(
+pub(in crate::takt) fn add_gate_retry_limit(
     lowering: &WorkflowLowering<'_, '_, '_>,
     draft: &mut Draft,
     turn: LimitTarget,
@@ -117,25 +116,25 @@ pub(super) fn add_gate_retry_limit(
 }
 
 /// The outgoing edge of a step that asks a person, if `name` is one. Those steps are made before the gates of the
-/// movement.
+/// step.
 fn find_person_edge<'d>(draft: &'d mut Draft, name: &Name) -> Option<&'d mut Edge<Name>> {
     let asks = |step: &&mut Step<Name>| step.name == name.text && matches!(step.act, Act::Person { .. });
     draft.steps.iter_mut().find(asks)?.edges.first_mut()
 }
 
-/// Whether this target claims that the movement is done: not the movement itself and not an abort.
-pub(super) fn is_completion_claim(to: &Target<Name>, movement: &str) -> bool {
+/// Whether this target claims that the step is done: not the step itself and not an abort.
+pub(in crate::takt) fn is_completion_claim(to: &Target<Name>, step: &str) -> bool {
     match to {
         Target::End(ending) => *ending != Ending::Aborted,
-        Target::Step(to) => *to.text != *movement,
+        Target::Step(to) => *to.text != *step,
         _ => true,
     }
 }
 
 fn build_gate_validator(command: &GateCommand<'_>) -> Validator {
     Validator {
-        name: collapse_to_line(command.command).into(),
-        command: command.command.into(),
+        name: collapse_to_line(&command.command).into(),
+        command: (*command.command).into(),
         success: Success::ExitCode(0),
         extract: vec![
             (STDOUT.into(), Extractor::Stdout),
@@ -149,7 +148,7 @@ fn build_gate_validator(command: &GateCommand<'_>) -> Validator {
 
 /// The commands that a member must pass before its outcome counts. A member has no target of its own, so command
 /// steps cannot be inserted behind it.
-pub(super) fn of_member(
+pub(in crate::takt) fn of_member(
     lowering: &WorkflowLowering<'_, '_, '_>,
     asked: &AgentSettings<'_>,
 ) -> Option<MemberGate> {
@@ -181,7 +180,7 @@ fn build_gate_remedy(command: &GateCommand<'_>, prompt: &Template) -> Template {
 fn build_gate_failure_prompt(command: &GateCommand<'_>) -> PromptBuilder {
     let mut page = PromptBuilder::default();
     page.text(prompt_texts::GATE_FAILED);
-    page.text(&format!("    {}\n\n", collapse_to_line(command.command)));
+    page.text(&format!("    {}\n\n", collapse_to_line(&command.command)));
     page.pieces(vec![
         build_failure_value_piece(EXIT_CODE, "Exit code"),
         build_failure_value_piece(STDOUT, "Output"),

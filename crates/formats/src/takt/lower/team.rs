@@ -3,7 +3,6 @@
 
 use cuegate_flow::{
     Str,
-    diagnostics::Span,
     model::{
         Act, Ask, Counter, CounterId, Draft, Edge, EdgeBound, FieldPath, Gate, Handoff, LimitKey,
         LimitTarget, Name, Outcome, OutcomeReader, Piece, Role, Schema, SchemaId, SessionRule, Source, Step,
@@ -12,19 +11,14 @@ use cuegate_flow::{
 };
 use serde_json::json;
 
-use super::expand::{PART, TEAM};
-use super::lower::{StepPlace, WorkflowLowering, build_empty_step, session_key};
-use super::movement::{AgentSettings, Movement, StepAction, StepReader};
 use super::selection::reads_only;
-use super::texts::instruction_template;
-use super::texts::prompt::{Duty, PromptBuilder, write_keyed_texts};
-use super::texts::prompt_texts;
-use crate::values::json::{Fields, Text};
+use super::{StepPlace, WorkflowLowering, build_empty_step, session_key};
+use crate::takt::read::{AgentSettings, StepAction, Team, WorkflowStep};
+use crate::takt::texts::instruction_template;
+use crate::takt::texts::prompt::{Duty, PromptBuilder, write_keyed_texts};
+use crate::takt::texts::prompt_texts;
+use crate::values::json::Text;
 
-/// The most batches of a visit. TAKT has no such limit.
-const BATCHES_MAX: u32 = 5;
-/// The most parts of a batch, as in TAKT.
-const PARTS_MAX: u32 = 3;
 /// The fields of the leader's answer.
 const DECISION: &str = "decision";
 const PARTS: &str = "parts";
@@ -32,57 +26,17 @@ const PARTS: &str = "parts";
 const WORK: &str = "work";
 const DONE: &str = "done";
 
-/// Those who do the work of a step whose agent only splits it.
-pub(crate) struct Team<'j> {
-    /// The most parts that are done at the same time.
-    parts: u32,
-    /// The most parts of the first batch.
-    first: Option<u32>,
-    /// The most batches of a visit, at least 1.
-    batches: u32,
-    part: AgentSettings<'j>,
-    span: Span,
-}
-
-impl StepReader<'_, '_, '_> {
-    /// Reads the team of a step.
-    pub(super) fn team<'j>(&self, step_fields: &Fields<'j, '_>, step: &str) -> Option<Team<'j>> {
-        let entry = step_fields.shunned(TEAM)?;
-        let fields = Fields::of(&entry.value, "`team_leader`", Some(step), step_fields.found)?;
-        let part = fields.shunned(PART).and_then(|part| {
-            let fields = Fields::of(&part.value, "a part", Some(step), step_fields.found)?;
-            let part = self.asked(&fields, step);
-            fields.finish();
-            Some(part)
-        });
-        let count = |key| fields.count(key, 1);
-        let written = [count("max_concurrency"), count("max_parts")].into_iter().flatten().next();
-        if let Some((_, span)) = written.filter(|(parts, _)| *parts > PARTS_MAX) {
-            let message = format!("a `team_leader` has at most {PARTS_MAX} parts at a time");
-            fields.invalid(span, message, "write a number up to that");
-        }
-        let first = count("initial_max_parts").map(|(first, _)| first);
-        let total = count("max_total_parts").map(|(total, _)| total);
-        fields.finish();
-        let total = total.unwrap_or(u32::MAX);
-        let parts = written.map_or(PARTS_MAX, |(parts, _)| parts.min(PARTS_MAX)).min(total);
-        // Full batches do not exceed the total.
-        let batches = BATCHES_MAX.min(total / parts);
-        Some(Team { parts, first, batches, part: part?, span: entry.value.span })
-    }
-}
-
 /// Lowers a step with a team. Returns the step in which the parts are done.
-pub(super) fn lower_team(
+pub(in crate::takt) fn lower_team(
     lowering: &WorkflowLowering<'_, '_, '_>,
-    movement: &Movement<'_>,
+    step: &WorkflowStep<'_>,
     asked: &AgentSettings<'_>,
     team: &Team<'_>,
     place: &StepPlace<'_>,
     draft: &mut Draft,
 ) -> Step<Name> {
-    let name = movement.name.text;
-    let span = movement.name.span;
+    let name = step.name.text;
+    let span = step.name.span;
     let (leader, closing) = (format!("{name}@leader"), format!("{name}@closing"));
     let further = team.batches - 1;
     let counter = (further > 0).then(|| {
@@ -92,23 +46,15 @@ pub(super) fn lower_team(
         draft.keys.push(LimitKey { name: "batches".into(), span: None, value: further, least: 0, turns });
         counter
     });
-    let session = session_key(movement, asked, place);
+    let session = session_key(step, asked, place);
     let own_session = session.clone();
-    draft.steps.push(build_leader_step(
-        lowering,
-        movement,
-        asked,
-        team,
-        &leader,
-        session,
-        draft.schemas.len(),
-    ));
+    draft.steps.push(build_leader_step(lowering, step, asked, team, &leader, session, draft.schemas.len()));
     draft.schemas.push(build_leader_schema(team.parts));
     let mut members = Vec::new();
     for number in 1..=team.parts {
         let source = Source::Handoff { step: leader.as_str().into(), key: handoff_key_of_part(number) };
         let name = format!("{name}@part:{number}");
-        let part = Movement {
+        let part = WorkflowStep {
             name: Text { text: &name, span },
             description: None,
             does: StepAction::Parallel(Vec::new()),
@@ -116,13 +62,13 @@ pub(super) fn lower_team(
             selections: Vec::new(),
             when: Some(source.clone()),
         };
-        let place = StepPlace { parent: Some(movement.name.text), position: None };
+        let place = StepPlace { parent: Some(step.name.text), position: None };
         let step = lowering.asks(&part, &team.part, &Duty::Part(source), &place, draft);
         draft.steps.push(Step { counts: false, ..step });
         members.push(Name::new(&name, span));
     }
     // The last word: which rule holds, and the reports.
-    let mut last = lowering.asks(movement, asked, &Duty::Closing, place, draft);
+    let mut last = lowering.asks(step, asked, &Duty::Closing, place, draft);
     if let Act::Ask(ask) = &mut last.act {
         // The conversation of the leader, also where each visit begins a new one.
         ask.session = SessionRule::Continue(own_session);
@@ -153,14 +99,14 @@ pub(super) fn lower_team(
         boundary: team.part.boundary.clone(),
         edges: edges.collect(),
         selectors: vec![leader],
-        ..build_empty_step(movement)
+        ..build_empty_step(step)
     }
 }
 
 /// The leader, who names the parts and decides whether work is left.
 fn build_leader_step(
     lowering: &WorkflowLowering<'_, '_, '_>,
-    movement: &Movement<'_>,
+    step: &WorkflowStep<'_>,
     asked: &AgentSettings<'_>,
     team: &Team<'_>,
     name: &str,
@@ -178,7 +124,7 @@ fn build_leader_step(
     };
     let ask = Ask {
         role: Role::Judge,
-        prompt: build_leader_prompt(lowering, movement, asked, team),
+        prompt: build_leader_prompt(lowering, step, asked, team),
         system: body.map(|body| Template::text(&body.text)),
         schema: Some(SchemaId(schema as u32)),
         model: asked.model.map(Into::into),
@@ -203,7 +149,7 @@ fn build_leader_step(
             .map(|number| Handoff::new(&handoff_key_of_part(number), path(number), team.span))
             .collect(),
         edges: Vec::new(),
-        ..build_empty_step(movement)
+        ..build_empty_step(step)
     }
 }
 
@@ -226,15 +172,15 @@ fn build_leader_schema(parts: u32) -> Schema {
 
 fn build_leader_prompt(
     lowering: &WorkflowLowering<'_, '_, '_>,
-    movement: &Movement<'_>,
+    step: &WorkflowStep<'_>,
     asked: &AgentSettings<'_>,
     team: &Team<'_>,
 ) -> Template {
     let mut page = PromptBuilder::default();
-    let name = movement.name.text;
+    let name = step.name.text;
     write_keyed_texts(&mut page, prompt_texts::POLICY, &asked.policies);
     page.text(prompt_texts::PLACE);
-    page.text(&format!("- Workflow: {}\n- You lead: {name}\n", lowering.prompts.piece));
+    page.text(&format!("- Workflow: {}\n- You lead: {name}\n", lowering.prompts.workflow));
     page.text(prompt_texts::MAY_READ);
     page.text(prompt_texts::REPORT_DIR);
     page.pieces(vec![Piece::Value(Source::Fact(cuegate_flow::model::Fact::ReportDir))]);

@@ -1,4 +1,4 @@
-//! Judge asks: they choose between the rules of a movement, or decide whether a loop makes progress.
+//! Judge asks: they choose between the rules of a step, or decide whether a loop makes progress.
 
 use cuegate_flow::{
     Str,
@@ -12,32 +12,36 @@ use cuegate_flow::{
 use crate::takt::answer_schema;
 use crate::takt::answer_schema::AnswerSchemaCache;
 use crate::takt::routing::condition::Condition;
-use crate::takt::routing::rules::{Rule, collapse_to_line};
+use crate::takt::routing::rules::{Rule, collapse_to_line, normalize_word, outcome_of_rule};
 use crate::takt::texts::prompt::{PromptBuilder, end_prompt_part};
 use crate::takt::texts::prompt_texts;
 
-/// The tag name for a judge's plain-text answer; the movement's own tags count too.
+/// The tag name for a judge's plain-text answer; the step's own tags count too.
 const TAG: &str = "JUDGE";
 /// The tag that is numbered from zero.
-pub(super) const STEP_TAG: &str = "STEP";
+pub(in crate::takt) const STEP_TAG: &str = "STEP";
 
-/// What a judge decides, and for which movement.
-pub(super) struct JudgeSubject<'s> {
-    /// The movement's name.
-    pub(super) step: &'s str,
+/// What a judge decides, and for which step.
+pub(in crate::takt) struct JudgeSubject<'s> {
+    /// The step's name.
+    pub(in crate::takt) step: &'s str,
     /// The session that the judge looks back on.
-    pub(super) session: Str,
+    pub(in crate::takt) session: Str,
     /// The place of the definition.
-    pub(super) span: Span,
-    /// The model of the movement.
-    pub(super) model: Option<Str>,
-    /// The schema cache of the piece.
-    pub(super) schemas: &'s AnswerSchemaCache,
+    pub(in crate::takt) span: Span,
+    /// The model of the step.
+    pub(in crate::takt) model: Option<Str>,
+    /// The schema cache of the workflow.
+    pub(in crate::takt) schemas: &'s AnswerSchemaCache,
 }
 
-/// Adds the judges that the rules of a movement need and returns their names in the order in which they are asked:
+/// Adds the judges that the rules of a step need and returns their names in the order in which they are asked:
 /// one for all `ai(…)` conditions, then one for the plain-text conditions.
-pub(super) fn add_judges(judged: &JudgeSubject<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Vec<Name> {
+pub(in crate::takt) fn add_judges(
+    judged: &JudgeSubject<'_>,
+    rules: &[Rule<'_>],
+    draft: &mut Draft,
+) -> Vec<Name> {
     let eligible = |rule: &&Rule<'_>| !rule.hidden;
     let ai: Vec<(&Rule<'_>, &str)> = rules
         .iter()
@@ -76,7 +80,7 @@ fn ai_judge(judged: &JudgeSubject<'_>, rules: &[(&Rule<'_>, &str)], draft: &mut 
     add_judge_step(judged, "ai", page.template(), words, tags, draft)
 }
 
-/// The judge for plain-text conditions. It uses the rule numbers, so a tag of the movement is valid here too.
+/// The judge for plain-text conditions. It uses the rule numbers, so a tag of the step is valid here too.
 fn text_judge(judged: &JudgeSubject<'_>, rules: &[Rule<'_>], draft: &mut Draft) -> Name {
     let holds = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
     let mut page = PromptBuilder::default();
@@ -103,9 +107,9 @@ fn text_judge(judged: &JudgeSubject<'_>, rules: &[Rule<'_>], draft: &mut Draft) 
     add_judge_step(judged, "judge", page.template(), words, tags, draft)
 }
 
-/// The tags that a movement's answer may carry: its own from one, and `STEP` from zero unless the movement has that
+/// The tags that a step's answer may carry: its own from one, and `STEP` from zero unless the step has that
 /// name.
-pub(super) fn build_tag_readers(step: &str, outcomes: Vec<Outcome>) -> Vec<OutcomeReader<Name>> {
+pub(in crate::takt) fn build_tag_readers(step: &str, outcomes: Vec<Outcome>) -> Vec<OutcomeReader<Name>> {
     let mut readers = vec![OutcomeReader::Tag { name: step.into(), base: 1, outcomes: outcomes.clone() }];
     if !step.eq_ignore_ascii_case(STEP_TAG) {
         readers.push(OutcomeReader::Tag { name: STEP_TAG.into(), base: 0, outcomes });
@@ -133,20 +137,20 @@ fn add_judge_step(
 }
 
 /// The judge of a monitor, without its edges.
-pub(super) struct MonitorJudge<'s> {
-    pub(super) name: Str,
+pub(in crate::takt) struct MonitorJudge<'s> {
+    pub(in crate::takt) name: Str,
     /// The name that the original program gives this judge; it is accepted in tags too.
-    pub(super) alias: Str,
-    pub(super) span: Span,
-    pub(super) system: Option<Template>,
-    pub(super) persona: Option<Str>,
-    pub(super) persona_names: Vec<Str>,
-    pub(super) rules: &'s [Rule<'s>],
-    pub(super) schemas: &'s AnswerSchemaCache,
+    pub(in crate::takt) alias: Str,
+    pub(in crate::takt) span: Span,
+    pub(in crate::takt) system: Option<Template>,
+    pub(in crate::takt) persona: Option<Str>,
+    pub(in crate::takt) persona_names: Vec<Str>,
+    pub(in crate::takt) rules: &'s [Rule<'s>],
+    pub(in crate::takt) schemas: &'s AnswerSchemaCache,
 }
 
 /// Creates the step for the judge of a monitor, without edges.
-pub(super) fn monitor_step(
+pub(in crate::takt) fn monitor_step(
     judge: MonitorJudge<'_>,
     mut page: PromptBuilder,
     draft: &mut Draft,
@@ -196,7 +200,7 @@ fn add_schema(words: &[(String, Outcome)], schemas: &AnswerSchemaCache, draft: &
     SchemaId(draft.schemas.len() as u32 - 1)
 }
 
-pub(super) fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
+pub(in crate::takt) fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
     Ask {
         role: Role::Judge,
         prompt,
@@ -224,7 +228,7 @@ fn build_judge_gate(words: Vec<(String, Outcome)>, tags: Vec<OutcomeReader<Name>
 }
 
 /// Creates a judge step. A judge has no write permission.
-pub(super) fn judge_step(name: Str, span: Span, ask: Ask, gate: Gate<Name>) -> Step<Name> {
+pub(in crate::takt) fn judge_step(name: Str, span: Span, ask: Ask, gate: Gate<Name>) -> Step<Name> {
     Step {
         title: name.clone(),
         name,
@@ -249,17 +253,8 @@ fn as_none(tag: &str) -> String {
     format!("When none of them holds, that is `[{tag}:0]` or the word `none` alone.\n")
 }
 
-pub(super) fn outcome_of_rule(rule: &Rule<'_>) -> Outcome {
-    Outcome::Named(rule.outcome.clone())
-}
-
-/// The word as it is compared: in lower case.
-pub(super) fn normalize_word(word: &str) -> Str {
-    word.trim().to_lowercase().into()
-}
-
 /// The path of an answer field.
-pub(super) fn parse_answer_path(name: &str) -> FieldPath {
+pub(in crate::takt) fn parse_answer_path(name: &str) -> FieldPath {
     FieldPath::parse(name).expect("the fields of our own schemas are paths")
 }
 

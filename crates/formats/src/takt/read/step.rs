@@ -1,0 +1,205 @@
+//! Reads the steps of a workflow.
+
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::Source,
+};
+
+use super::agent::AgentSettings;
+use super::sections::Sections;
+use super::selection::Selection;
+use crate::codes;
+use crate::takt::compose::{ComposedStep, ParsedFiles};
+use crate::takt::notes::LoadNotes;
+use crate::takt::routing::rules::{self, Owner, Rule};
+use crate::values::json::{Fields, Json, Kind, Text};
+
+/// A step, or a member of a parallel step.
+pub(crate) struct WorkflowStep<'j> {
+    pub(crate) name: Text<'j>,
+    pub(crate) description: Option<&'j str>,
+    pub(crate) does: StepAction<'j>,
+    /// Its rules, in order.
+    pub(crate) rules: Vec<Rule<'j>>,
+    /// The selections before it begins.
+    pub(crate) selections: Vec<Selection<'j>>,
+    /// For a member: the value that is set if it is selected.
+    pub(crate) when: Option<Source>,
+}
+
+/// What a step does.
+pub(crate) enum StepAction<'j> {
+    /// Asks an agent.
+    Asks(Box<AgentSettings<'j>>),
+    /// Runs all members in parallel.
+    Parallel(Vec<WorkflowStep<'j>>),
+}
+
+/// Context for reading steps.
+pub(crate) struct StepReader<'r, 'd, 'f> {
+    pub(crate) sections: &'r Sections<'d, 'f>,
+    pub(crate) files: &'r ParsedFiles<'d, 'f>,
+    pub(crate) notes: &'r LoadNotes<'d>,
+    /// Whether a person can answer questions during the run.
+    pub(crate) interactive: bool,
+}
+
+/// Keys that have no effect in any step: they choose providers and their options.
+const WITHOUT_EFFECT: [&str; 6] =
+    ["tags", "mcp_servers", "allow_git_commit", "requires_user_input", "concurrency", "selection"];
+
+/// Keys of an agent that have no effect in a parallel step.
+const WITHOUT_EFFECT_IN_PARALLEL: [&str; 5] =
+    ["capabilities", "provider_options", "promotion", "completion_retry", "review_completion"];
+
+/// The keys that configure an agent. A parallel step cannot have them.
+const OF_AGENT: [&str; 19] = [
+    "structured_output",
+    "persona",
+    "persona_name",
+    "policy",
+    "knowledge",
+    "instruction",
+    "instruction_template",
+    "edit",
+    "permission_mode",
+    "session",
+    "pass_previous_response",
+    "allowed_tools",
+    "output_contracts",
+    "quality_gates",
+    "provider",
+    "model",
+    "agent",
+    "report",
+    "answer_agent",
+];
+
+impl StepReader<'_, '_, '_> {
+    /// Reads a step of a workflow. Returns `None` if it has no usable name.
+    pub(crate) fn read_step<'j>(
+        &self,
+        step: &'j ComposedStep,
+        workflow: &Fields<'j, '_>,
+    ) -> Option<WorkflowStep<'j>> {
+        self.read_step_or_member(step, workflow, false)
+    }
+
+    fn read_step_or_member<'j>(
+        &self,
+        composed: &'j ComposedStep,
+        outer: &Fields<'j, '_>,
+        is_member: bool,
+    ) -> Option<WorkflowStep<'j>> {
+        let item = &composed.source;
+        let label = item.get("name").and_then(Json::as_text).map(str::trim);
+        let what = match label {
+            Some(name) => format!("the step `{name}`"),
+            None => "a step".to_owned(),
+        };
+        let fields = Fields::of(item, &what, label, outer.found)?;
+        self.sections.enter(composed.scope);
+        fields.shunned("kind");
+        self.ignore_keys(&fields, &WITHOUT_EFFECT);
+        let name = fields.required("name").map(|name| Text { text: name.text.trim(), ..name });
+        let step = name.map_or("", |name| name.text);
+        let description = fields.text("description").map(|text| text.text);
+        let read = |selection| self.read_member_selection(selection, &fields);
+        let mut selections: Vec<_> = composed.selections.iter().filter_map(read).collect();
+        self.sections.enter(composed.scope);
+        let is_asked =
+            !matches!(fields.nullable("parallel"), Some(entry) if !matches!(entry.value.kind, Kind::Null));
+        let does = match self.read_members(&fields, composed, is_member) {
+            Some(members) => StepAction::Parallel(members),
+            None => {
+                let (settings, selection) = self.read_agent(&fields, step, is_member, is_asked);
+                selections.extend(selection);
+                StepAction::Asks(Box::new(settings))
+            }
+        };
+        // Its members may belong to other workflows.
+        self.sections.enter(composed.scope);
+        let owner = match (&does, is_member) {
+            (StepAction::Parallel(_), _) => Owner::Parallel,
+            (_, true) => Owner::Member,
+            _ => Owner::Step,
+        };
+        let rules = rules::read_rules(&fields, owner, self.interactive, step);
+        if is_member {
+            check_rules_without_person(&fields, &rules);
+        } else {
+            check_rules(&fields, &rules);
+        }
+        fields.finish();
+        Some(WorkflowStep { name: name?, description, does, rules, selections, when: composed.when.clone() })
+    }
+
+    /// Reads the members of a parallel step. Returns `None` for a step with an agent.
+    fn read_members<'j>(
+        &self,
+        fields: &Fields<'j, '_>,
+        step: &'j ComposedStep,
+        is_member: bool,
+    ) -> Option<Vec<WorkflowStep<'j>>> {
+        let entry = fields.entry("parallel")?;
+        if is_member {
+            let message = "a member of a parallel step cannot be parallel itself";
+            let finding = Diagnostic::error(codes::INVALID_VALUE, entry.key_span, message);
+            fields.push(finding.hint("make it a step, or its members members of the parallel step"));
+            return None;
+        }
+        if !matches!(entry.value.kind, Kind::List(_) | Kind::Object(_)) {
+            fields.wrong_type("parallel", &entry.value, "a list");
+        } else if step.members.is_empty() {
+            let hint = "add one, or remove `parallel`";
+            fields.invalid(entry.value.span, "`parallel` has no members", hint);
+        }
+        // Without members it is unclear whether the step is meant to be parallel.
+        let has_instruction =
+            ["instruction", "instruction_template"].iter().any(|key| step.source.get(key).is_some());
+        if step.members.is_empty() && has_instruction {
+            return None;
+        }
+        self.ignore_keys(fields, &WITHOUT_EFFECT_IN_PARALLEL);
+        fields.strays(&OF_AGENT, "a parallel step has no agent of its own: give it to its members");
+        let read = |member| self.read_step_or_member(member, fields, true);
+        Some(step.members.iter().filter_map(read).collect())
+    }
+
+    /// Notes keys that have no effect.
+    pub(super) fn ignore_keys(&self, fields: &Fields<'_, '_>, keys: &[&'static str]) {
+        keys.iter().filter_map(|key| fields.shunned(key)).for_each(|entry| self.notes.ignore_key(entry));
+    }
+}
+
+/// Reports a step without rules, or without a rule for headless runs.
+fn check_rules(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
+    if fields.nullable("rules").is_none() {
+        fields.missing("rules");
+    } else if rules.is_empty() {
+        if is_empty_list(fields, "rules") {
+            fields.invalid(fields.opening(), "`rules` has no rule", "add one with `condition` and `next`");
+        }
+    } else {
+        check_rules_without_person(fields, rules);
+    }
+}
+
+/// Whether a key holds an empty list.
+pub(super) fn is_empty_list(fields: &Fields<'_, '_>, key: &'static str) -> bool {
+    let entry = fields.nullable(key);
+    entry.is_some_and(|entry| matches!(&entry.value.kind, Kind::List(items) if items.is_empty()))
+}
+
+/// Reports rules that are all `interactive_only`: a headless run needs at least one.
+pub(super) fn check_rules_without_person(fields: &Fields<'_, '_>, rules: &[Rule<'_>]) {
+    if !rules.is_empty() && rules.iter().all(|rule| rule.hidden) {
+        let message = "all rules are `interactive_only`, so none applies in an unattended run";
+        let finding = Diagnostic::error(codes::MISSING_TRANSITION, rules_span(rules), message);
+        fields.push(finding.hint("add a rule that holds without a person"));
+    }
+}
+
+fn rules_span(rules: &[Rule<'_>]) -> Span {
+    rules.first().map(|rule| rule.span).unwrap_or_default()
+}
