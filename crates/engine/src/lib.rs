@@ -47,7 +47,8 @@ mod run;
 
 pub use crate::answers::action_blocks::{ActionBlock, find_action_blocks, find_all_action_blocks};
 pub use crate::answers::extractors::apply_extractor;
-pub use crate::answers::gate::{GateResult, InvalidAnswer, find_structured_answer, read_answer};
+pub use crate::answers::gate::{GateResult, InvalidAnswer, read_answer};
+pub use crate::answers::parsed_answer::ParsedAnswer;
 pub use crate::answers::structured::json_in_text;
 pub use batch::{
     Amounts, Batch, BatchEnd, BatchEvent, BatchRecord, BatchStarted, Choice, ClaimOutcome, EarlierRun,

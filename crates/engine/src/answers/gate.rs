@@ -9,13 +9,7 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
-use crate::{
-    answers::{
-        spoken,
-        structured::{json_in_text, json_where},
-    },
-    completion::Answer,
-};
+use crate::answers::{parsed_answer::ParsedAnswer, spoken};
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum GateResult {
@@ -63,16 +57,16 @@ impl InvalidAnswer {
 pub fn read_answer(
     flow: &Flow,
     step: &Step<StepId>,
-    output: Option<&Value>,
-    text: &str,
+    answer: &ParsedAnswer<'_>,
     from: u16,
 ) -> Result<GateResult, InvalidAnswer> {
-    if output.is_none() && from == 0 && text.trim().is_empty() && blocked_mark(step).is_some() {
+    let text = answer.text;
+    if answer.output.is_none() && from == 0 && text.trim().is_empty() && blocked_mark(step).is_some() {
         return Err(InvalidAnswer { absent: true, why: "the answer is empty".to_owned() });
     }
     let readers = match &step.gate {
         Gate::Always(outcome) => {
-            let output = structured_answer(flow, step, output, text);
+            let output = answer.structured.clone();
             // Plain text is also a valid answer if one answer has several parts.
             if output.is_some() || fused_of_step(step).is_none() {
                 validate_answer(flow, step, output.as_ref())?;
@@ -82,8 +76,7 @@ pub fn read_answer(
         Gate::Readers(readers) => readers,
         Gate::Join { .. } | Gate::Exit => return Err(InvalidAnswer::wrong("this step reads no answers")),
     };
-    let asked_apart = output.is_some();
-    let mut output = structured_answer(flow, step, output, text);
+    let mut output = answer.structured.clone();
     // Plain text may replace the structured answer; an incomplete structured answer may not.
     let strict = fused_of_step(step).is_some() && output.is_some();
     let has_field = readers.iter().any(|reader| matches!(reader, OutcomeReader::Field { .. }));
@@ -91,7 +84,7 @@ pub fn read_answer(
         validate_answer(flow, step, output.as_ref())?;
     }
     // Tags in the texts of a structured answer may be quotations, so they are ignored.
-    let chosen = from == 0 && is_decided_by_output(readers, asked_apart, output.as_ref());
+    let chosen = from == 0 && is_decided_by_output(readers, answer);
     let may_pass = may_pass_without_outcome(readers);
     let (mut bad, mut passed) = (None, None);
     if may_pass && output.is_none() && is_none(text) {
@@ -165,8 +158,9 @@ pub fn read_answer(
 
 /// Whether the structured answer alone decides the outcome, although a tag could: it has one of the outcome fields, or
 /// the provider returned it as structured output.
-fn is_decided_by_output(readers: &[OutcomeReader<StepId>], apart: bool, output: Option<&Value>) -> bool {
-    let Some(output) = output else { return false };
+fn is_decided_by_output(readers: &[OutcomeReader<StepId>], answer: &ParsedAnswer<'_>) -> bool {
+    let Some(output) = &answer.structured else { return false };
+    let apart = answer.output.is_some();
     let tagged = readers.iter().any(|reader| matches!(reader, OutcomeReader::Tag { .. }));
     let mut fields = readers.iter().filter_map(|reader| match reader {
         OutcomeReader::Field { path, reasons, .. } => Some(std::iter::once(path).chain(reasons)),
@@ -207,7 +201,7 @@ fn apply_immediate_fallback(
 pub(crate) fn judge_after(flow: &Flow, step: &Step<StepId>, place: u16) -> Option<(StepId, u16)> {
     match &step.gate {
         // The earlier readers could not read the answer either, so only later ones remain.
-        Gate::Readers(_) => match read_answer(flow, step, None, "", place + 1) {
+        Gate::Readers(_) => match read_answer(flow, step, &ParsedAnswer::default(), place + 1) {
             Ok(GateResult::Judge { judge, reader, .. }) => Some((judge, reader)),
             _ => None,
         },
@@ -216,7 +210,7 @@ pub(crate) fn judge_after(flow: &Flow, step: &Step<StepId>, place: u16) -> Optio
     }
 }
 
-fn fused_of_step(step: &Step<StepId>) -> Option<&CombinedFields> {
+pub(super) fn fused_of_step(step: &Step<StepId>) -> Option<&CombinedFields> {
     match &step.act {
         Act::Ask(ask) => ask.fused.as_ref(),
         _ => None,
@@ -224,17 +218,12 @@ fn fused_of_step(step: &Step<StepId>) -> Option<&CombinedFields> {
 }
 
 /// The agent's reason why it cannot proceed.
-pub(crate) fn find_blocked_reason(
-    flow: &Flow,
-    step: &Step<StepId>,
-    output: Option<&Value>,
-    text: &str,
-) -> Option<String> {
+pub(crate) fn find_blocked_reason(step: &Step<StepId>, answer: &ParsedAnswer<'_>) -> Option<String> {
     let said = |why: &str| Some(why.trim().to_owned()).filter(|why| !why.is_empty());
-    if let Some(output) = structured_answer(flow, step, output, text) {
-        return said(fused_of_step(step)?.blocked.get(&output)?.as_str()?);
+    if let Some(output) = &answer.structured {
+        return said(fused_of_step(step)?.blocked.get(output)?.as_str()?);
     }
-    marked_blocked(step, text)
+    marked_blocked(step, answer.text)
 }
 
 /// Like [`find_blocked_reason`], for plain text such as reports.
@@ -251,31 +240,6 @@ fn blocked_mark(step: &Step<StepId>) -> Option<&Str> {
     }
 }
 
-/// The structured answer: the provider's structured output, or the first suitable object in the text.
-pub fn find_structured_answer(
-    flow: &Flow,
-    step: &Step<StepId>,
-    output: Option<&Value>,
-    text: &str,
-) -> Option<Value> {
-    structured_answer(flow, step, output, text)
-}
-
-/// The agent's response; for an answer with several parts, its response part.
-pub(crate) fn response_of_answer(step: &Step<StepId>, output: Option<&Value>, answer: &Answer) -> String {
-    let spoken =
-        fused_of_step(step).zip(output).and_then(|(fused, output)| fused.response.get(output)?.as_str());
-    spoken.map_or_else(|| answer_text(answer), str::to_owned)
-}
-
-/// The agent's answer as text.
-pub(crate) fn answer_text(answer: &Answer) -> String {
-    match (&answer.output, answer.text.is_empty()) {
-        (Some(output), true) => output.to_string(),
-        _ => answer.text.clone(),
-    }
-}
-
 /// The gate's fallback after failed repairs. `iteration` counts from 1; `named` is whether the answer still names an
 /// outcome.
 pub fn fallback_of_step(step: &Step<StepId>, iteration: u32, named: bool) -> Option<&Outcome> {
@@ -287,10 +251,10 @@ pub fn fallback_of_step(step: &Step<StepId>, iteration: u32, named: bool) -> Opt
 }
 
 /// Whether an answer names an outcome in a field, even if it is otherwise invalid.
-pub fn names_outcome(flow: &Flow, step: &Step<StepId>, output: Option<&Value>, text: &str) -> bool {
-    let output = structured_answer(flow, step, output, text);
+pub fn names_outcome(step: &Step<StepId>, answer: &ParsedAnswer<'_>) -> bool {
+    let output = answer.structured.as_ref();
     readers_of_step(step).iter().any(|reader| match reader {
-        OutcomeReader::Field { path, words, .. } => read_outcome_field(path, words, output.as_ref()).is_ok(),
+        OutcomeReader::Field { path, words, .. } => read_outcome_field(path, words, output).is_ok(),
         _ => false,
     })
 }
@@ -303,63 +267,16 @@ pub fn message_of_missing_outcome(step: &Step<StepId>) -> Option<&Template> {
     })
 }
 
-fn readers_of_step(step: &Step<StepId>) -> &[OutcomeReader<StepId>] {
+pub(super) fn readers_of_step(step: &Step<StepId>) -> &[OutcomeReader<StepId>] {
     match &step.gate {
         Gate::Readers(readers) => readers,
         _ => &[],
     }
 }
 
-/// The structured answer: the provider's structured output, or the first object in the text if one is expected.
-pub(crate) fn structured_answer(
-    flow: &Flow,
-    step: &Step<StepId>,
-    output: Option<&Value>,
-    text: &str,
-) -> Option<Value> {
-    let due = match &step.gate {
-        Gate::Readers(readers) => readers.iter().any(|reader| matches!(reader, OutcomeReader::Field { .. })),
-        _ => false,
-    } || matches!(&step.act, Act::Ask(ask) if ask.schema.is_some());
-    let found = output.cloned().or_else(|| due.then(|| in_text(flow, step, text)).flatten());
-    // An object in plain text is the answer only if it looks like one, because the text may contain code.
-    match (fused_of_step(step), output) {
-        (Some(fused), None) => found.filter(|found| is_answer(step, fused, found)),
-        _ => found,
-    }
-}
-
-/// The first object in a text. If agents may send action blocks, such a block may precede the answer; then it is the
-/// first object with an outcome field.
-fn in_text(flow: &Flow, step: &Step<StepId>, text: &str) -> Option<Value> {
-    let beside = flow.conduct.actions.as_ref().and_then(|actions| {
-        let block = |found: &Value| found["action"].as_str().is_some_and(|action| actions.names(action));
-        let answers = |found: &Value| outcome_fields_of_step(step).any(|path| path.get(found).is_some());
-        let names = |found: &Value| {
-            readers_of_step(step).iter().any(|reader| match reader {
-                OutcomeReader::Field { path, words, .. } => {
-                    read_outcome_field(path, words, Some(found)).is_ok()
-                }
-                _ => false,
-            })
-        };
-        json_where(text, |found| if block(found) { names(found) } else { answers(found) })
-    });
-    beside.or_else(|| json_in_text(text))
-}
-
-fn is_answer(step: &Step<StepId>, fused: &CombinedFields, found: &Value) -> bool {
-    let own = [&fused.response, &fused.reports, &fused.blocked];
-    outcome_fields_of_step(step).chain(own).any(|path| path.get(found).is_some())
-}
-
 /// The outcome fields of a step's gate.
-fn outcome_fields_of_step(step: &Step<StepId>) -> impl Iterator<Item = &FieldPath> {
-    let readers = match &step.gate {
-        Gate::Readers(readers) => readers.as_slice(),
-        _ => &[],
-    };
-    readers.iter().filter_map(|reader| match reader {
+pub(super) fn outcome_fields_of_step(step: &Step<StepId>) -> impl Iterator<Item = &FieldPath> {
+    readers_of_step(step).iter().filter_map(|reader| match reader {
         OutcomeReader::Field { path, .. } => Some(path),
         _ => None,
     })
@@ -378,19 +295,14 @@ pub struct Inspection {
 pub fn compare_with_schema(
     flow: &Flow,
     step: &Step<StepId>,
-    output: Option<&Value>,
-    text: &str,
+    answer: &ParsedAnswer<'_>,
 ) -> Option<Inspection> {
     let Act::Ask(ask) = &step.act else { return None };
     let schema = flow.schema(ask.schema?);
-    let Some(mut output) = structured_answer(flow, step, output, text) else {
+    let Some(mut output) = answer.structured.clone() else {
         return Some(Inspection { found: false, problems: Vec::new() });
     };
-    let readers = match &step.gate {
-        Gate::Readers(readers) => readers.as_slice(),
-        _ => &[],
-    };
-    for reader in readers {
+    for reader in readers_of_step(step) {
         if let OutcomeReader::Field { path, words, .. } = reader
             && let Ok(Outcome::Named(name)) = read_outcome_field(path, words, Some(&output))
         {

@@ -3,5 +3,6 @@
 pub(crate) mod action_blocks;
 pub(crate) mod extractors;
 pub(crate) mod gate;
+pub(crate) mod parsed_answer;
 pub(crate) mod spoken;
 pub(crate) mod structured;

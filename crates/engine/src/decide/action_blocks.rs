@@ -6,30 +6,25 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
-use super::{Decider, effects};
+use super::{Decider, answered::AskScope, effects};
 use crate::{
     answers::{
         action_blocks::{ActionBlock, find_all_action_blocks},
         gate,
+        parsed_answer::ParsedAnswer,
         structured::json_in_text,
     },
     command::CommandId,
-    completion::Answer,
     completion_state::texts_of_answer,
     effect::{BLOCKS_MAX, EffectKind},
     event::Event,
     event_types::{AskRequest, PromptPart},
-    run::{FollowUpMessage, PendingAsk},
+    run::FollowUpMessage,
 };
 
 /// Answers an agent's question as the definition says; false when a person has to.
-pub(super) fn answers_question(
-    decider: &mut Decider<'_>,
-    step: &Str,
-    member: Option<u16>,
-    asking: &PendingAsk,
-    question: &str,
-) -> bool {
+pub(super) fn answers_question(decider: &mut Decider<'_>, scope: &AskScope<'_>, question: &str) -> bool {
+    let (step, member) = (&scope.step.name, scope.member);
     let Some(response) = decider.flow.conduct.auto_response.clone() else { return false };
     if decider.run.questions >= Conduct::QUESTIONS_MAX {
         return false;
@@ -41,7 +36,7 @@ pub(super) fn answers_question(
         format!("The answer to your question:\n{response}\n\nGo on with your work.").into(),
     )];
     let follow = Some(FollowUpMessage { say, after: Some(question) });
-    decider.emit(Event::AskRequested(AskRequest { follow, ..asking.again(step, member) }));
+    decider.emit(Event::AskRequested(AskRequest { follow, ..scope.asking.again(step, member) }));
     true
 }
 
@@ -50,13 +45,12 @@ pub(super) fn record_inspection(
     decider: &mut Decider<'_>,
     ask: CommandId,
     asked: &Step<StepId>,
-    answer: &Answer,
+    answer: &ParsedAnswer<'_>,
 ) {
     if !decider.flow.conduct.inspects {
         return;
     }
-    if let Some(report) = gate::compare_with_schema(decider.flow, asked, answer.output.as_ref(), &answer.text)
-    {
+    if let Some(report) = gate::compare_with_schema(decider.flow, asked, answer) {
         let (found, problems) = (report.found, report.problems);
         decider.emit(Event::Inspected { ask, step: asked.name.clone(), found, problems });
     }

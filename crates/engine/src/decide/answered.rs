@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     answers::{
-        gate,
-        gate::{GateResult, read_answer},
+        gate::{self, GateResult, InvalidAnswer, read_answer},
+        parsed_answer::ParsedAnswer,
     },
     command::CommandId,
     completion::{Answer, TreeChange},
@@ -31,98 +31,122 @@ use crate::{
 /// Values up to this many bytes are kept in place, so that conditions can select by them.
 const SCALAR_MAX: usize = 256;
 
+/// Who was asked, and who waits for the answer.
+pub(super) struct AskScope<'f> {
+    /// The step that waits for the answer.
+    pub(super) step: &'f Step<StepId>,
+    /// The step whose agent was asked: a judge, a selector, or `step` itself.
+    pub(super) asked: &'f Step<StepId>,
+    /// The index of the member that waits, if `step` is one.
+    pub(super) member: Option<u16>,
+    pub(super) asking: PendingAsk,
+}
+
+impl<'f> AskScope<'f> {
+    /// The scope of a pending ask.
+    pub(super) fn find(decider: &Decider<'f>, ask: CommandId) -> Option<Self> {
+        let (name, member, asking) = decider.run.asking(ask)?;
+        let (step, asked) = (decider.step(&name)?, decider.step(asking.asked(&name))?);
+        Some(AskScope { step, asked, member, asking: asking.clone() })
+    }
+}
+
 pub(super) fn receive_answer(
     decider: &mut Decider<'_>,
     ask: CommandId,
     answer: Answer,
     seen: Option<TreeChange>,
 ) {
-    // What was told and paid for already stands where it was asked until somebody lets the run go on.
+    // The answer was already journaled as settled; ignore it until the run is resumed.
     if decider.run.settled.contains(&ask) {
         return;
     }
-    let pending = decider.run.asking(ask).map(|(name, member, asking)| (name, member, asking.clone()));
-    let Some((name, member, asking)) = pending else {
+    if decider.run.asking(ask).is_none() {
         // Nobody waits for it, but it was paid for.
         decider.emit(Event::AnsweredLate { ask, usage: answer.usage });
         return;
-    };
-    // The step that was asked: the judge, when one decides about this step's answer.
-    let asked_name = asking.asked(&name).clone();
-    let (Some(step), Some(asked)) = (decider.step(&name), decider.step(&asked_name)) else { return };
-    let permission = rejected_answer::permission_of_ask(asked, &asking);
+    }
+    let Some(scope) = AskScope::find(decider, ask) else { return };
+    let parsed = ParsedAnswer::of(decider.flow, scope.asked, &answer);
     let outside = seen.as_ref().map(|seen| seen.outside.clone());
-    let seen = rejected_answer::without_others(decider, asked, member, seen);
-    let violated = rejected_answer::find_boundary_violations(decider, permission, member, seen.as_ref());
+    let seen = rejected_answer::without_others(decider, scope.asked, scope.member, seen);
+    let violated = rejected_answer::find_boundary_violations(decider, &scope, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
-    record_answer(decider, ask, asked, &asking, &answer, seen);
-    let outside = rejected_answer::record_outside(decider, asked, outside);
+    record_answer(decider, ask, &scope, &answer, &parsed, seen);
+    let outside = rejected_answer::record_outside(decider, scope.asked, outside);
     if answer.blocked.is_none() && answer.asks_person.is_none() {
-        action_blocks::record_inspection(decider, ask, asked, &answer);
+        action_blocks::record_inspection(decider, ask, scope.asked, &parsed);
     }
     if !violated.is_empty() {
-        rejected_answer::reject_boundary_violation(
-            decider,
-            asked,
-            member,
-            &asking,
-            (violated, broke),
-            &answer,
-        );
-        return;
+        rejected_answer::reject_boundary_violation(decider, &scope, (violated, broke), &parsed);
+    } else if !outside.is_empty() {
+        rejected_answer::reject_outside_writes(decider, &scope, &outside, &parsed);
+    } else if let Some(why) = answer.blocked.clone().or_else(|| find_blocked_reason(&scope, &parsed)) {
+        block_step(decider, &scope, &why);
+    } else if let Some(question) = &answer.asks_person {
+        ask_question(decider, &scope, question);
+    } else if let AskContext::Report(owing) = &scope.asking.context {
+        owed_reports::receive_report(decider, &scope, owing, &parsed);
+    } else {
+        match read_answer(decider.flow, scope.asked, &parsed, 0) {
+            Err(why) => rejected_answer::reject_answer(decider, &scope, why, &parsed),
+            Ok(result) => route_result(decider, &scope, &parsed, result),
+        }
     }
-    if !outside.is_empty() {
-        rejected_answer::wrote_outside(decider, step, asked, member, &asking, &outside, &answer);
-        return;
-    }
-    let said_blocked = || match &asking.context {
+}
+
+/// Why the agent says that it cannot proceed, where anybody asks it.
+fn find_blocked_reason(scope: &AskScope<'_>, answer: &ParsedAnswer<'_>) -> Option<String> {
+    match &scope.asking.context {
         AskContext::Judge(_) | AskContext::Select(_) => None,
-        AskContext::Report(_) => gate::marked_blocked(asked, &answer.text),
-        AskContext::Own => {
-            gate::find_blocked_reason(decider.flow, asked, answer.output.as_ref(), &answer.text)
-        }
-    };
-    if let Some(why) = answer.blocked.clone().or_else(said_blocked) {
-        block_step(decider, step, member, &asking, &why);
+        AskContext::Report(_) => gate::marked_blocked(scope.asked, answer.text),
+        AskContext::Own => gate::find_blocked_reason(scope.asked, answer),
+    }
+}
+
+/// The agent asks a person.
+fn ask_question(decider: &mut Decider<'_>, scope: &AskScope<'_>, question: &str) {
+    if action_blocks::answers_question(decider, scope, question) {
         return;
     }
-    if let Some(question) = &answer.asks_person {
-        if action_blocks::answers_question(decider, &name, member, &asking, question) {
-            return;
+    match scope.member {
+        // The other members go on; nobody can be asked for one of them alone.
+        Some(_) => block_step(decider, scope, question),
+        None => enter::ask_person(decider, question, false),
+    }
+}
+
+/// What follows from an answer that the gate could read: for a selector, a judge, or the step itself.
+fn route_result(
+    decider: &mut Decider<'_>,
+    scope: &AskScope<'_>,
+    answer: &ParsedAnswer<'_>,
+    result: GateResult,
+) {
+    match (&scope.asking.context, result) {
+        (AskContext::Select(_), GateResult::Outcome { output, outcome, reason }) => {
+            accept_selection(decider, scope, answer, (output, outcome, reason));
         }
-        match member {
-            // The other members go on; nobody can be asked for one of them alone.
-            Some(_) => block_step(decider, step, member, &asking, question),
-            None => enter::ask_person(decider, question, false),
-        }
+        (AskContext::Judge(judging), result) => accept_judgement(decider, scope, judging, answer, result),
+        (_, result) => accept_answer(decider, scope, answer, result),
+    }
+}
+
+/// A selector's answer: the step that waits for it begins.
+fn accept_selection(
+    decider: &mut Decider<'_>,
+    scope: &AskScope<'_>,
+    answer: &ParsedAnswer<'_>,
+    (output, outcome, reason): (Option<Value>, Outcome, Option<String>),
+) {
+    let handed = handed_anew(decider, scope.asked, output.as_ref());
+    write_handoff(decider, scope.asked, scope.member, &handed);
+    if let Some(way) = nothing_to_do(decider, scope.step, scope.asked, outcome) {
+        exit_step::take_transition(decider, scope.step, &way, StepResult::because(reason));
         return;
     }
-    if let AskContext::Report(owing) = &asking.context {
-        owed_reports::receive_report(decider, step, member, &asking, owing, &answer);
-        return;
-    }
-    match read_answer(decider.flow, asked, answer.output.as_ref(), &answer.text, 0) {
-        Err(bad) => rejected_answer::reject_answer(decider, step, asked, member, &asking, bad, &answer),
-        Ok(GateResult::Outcome { output, outcome, reason })
-            if matches!(asking.context, AskContext::Select(_)) =>
-        {
-            let handed = handed_anew(decider, asked, output.as_ref());
-            write_handoff(decider, asked, member, &handed);
-            if let Some(way) = nothing_to_do(decider, step, asked, outcome) {
-                exit_step::take_transition(decider, step, &way, StepResult::because(reason));
-                return;
-            }
-            if let Err(why) = enter::continue_after_selector(decider, step, asked, member) {
-                let bad = gate::InvalidAnswer { absent: false, why };
-                rejected_answer::reject_answer(decider, step, asked, member, &asking, bad, &answer);
-            }
-        }
-        Ok(reading) => match asking.context.judging().cloned() {
-            None => accept_answer(decider, step, member, &asking, &answer, reading),
-            Some(judging) => {
-                accept_judgement(decider, (step, asked), member, &asking, &judging, &answer, reading)
-            }
-        },
+    if let Err(why) = enter::continue_after_selector(decider, scope.step, scope.asked, scope.member) {
+        rejected_answer::reject_answer(decider, scope, InvalidAnswer::wrong(why), answer);
     }
 }
 
@@ -148,11 +172,12 @@ fn nothing_to_do<'f>(
 fn record_answer(
     decider: &mut Decider<'_>,
     ask: CommandId,
-    asked: &Step<StepId>,
-    asking: &PendingAsk,
+    scope: &AskScope<'_>,
     answer: &Answer,
+    parsed: &ParsedAnswer<'_>,
     seen: Option<TreeChange>,
 ) {
+    let AskScope { asked, asking, .. } = scope;
     decider.tools_used(ask, &asked.name, answer.tools.clone());
     let output = answer.output.as_ref().map(|output| decider.keep(&output.to_string()));
     let text = (!answer.text.is_empty()).then(|| decider.keep(&answer.text));
@@ -164,12 +189,8 @@ fn record_answer(
     let own_work = asking.context == AskContext::Own;
     let excerpt = match &asked.act {
         Act::Ask(ask) if own_work && ask.role == Role::Work && asks_persons(decider.flow) => {
-            let found =
-                gate::find_structured_answer(decider.flow, asked, answer.output.as_ref(), &answer.text);
-            Some(enter::clip_text(
-                gate::response_of_answer(asked, found.as_ref(), answer).trim(),
-                enter::DETAIL_MAX,
-            ))
+            let response = parsed.response(asked, parsed.structured.as_ref());
+            Some(enter::clip_text(response.trim(), enter::DETAIL_MAX))
         }
         _ => None,
     };
@@ -210,13 +231,8 @@ pub(super) fn asks_persons(flow: &cuegate_flow::model::Flow) -> bool {
 
 /// The agent cannot proceed: a member is done without outcome, anything else waits for a person. Whose prompt reads what
 /// persons answered is done again with the answer, everybody else is told it.
-fn block_step(
-    decider: &mut Decider<'_>,
-    step: &Step<StepId>,
-    member: Option<u16>,
-    asking: &PendingAsk,
-    why: &str,
-) {
+fn block_step(decider: &mut Decider<'_>, scope: &AskScope<'_>, why: &str) {
+    let &AskScope { step, asked, member, ref asking } = scope;
     if let Some(index) = member {
         // The reason is what later prompts quote as its answer.
         let answer = Some(decider.keep(why));
@@ -234,20 +250,19 @@ fn block_step(
     // The person's answer goes to the selector, in its own conversation: the step has not begun yet.
     let selects = matches!(asking.context, AskContext::Select(_));
     let again = !selects && matches!(&step.act, Act::Ask(ask) if reads(ask));
-    let name = if selects { asking.asked(&step.name) } else { &step.name };
+    let name = if selects { &asked.name } else { &step.name };
     enter::ask_person(decider, &format!("`{name}` cannot proceed: {why}"), again);
 }
 
 /// An answer that its own step's gate could read.
 fn accept_answer(
     decider: &mut Decider<'_>,
-    step: &Step<StepId>,
-    member: Option<u16>,
-    asking: &PendingAsk,
-    answer: &Answer,
-    reading: GateResult,
+    scope: &AskScope<'_>,
+    answer: &ParsedAnswer<'_>,
+    result: GateResult,
 ) {
-    let (output, then) = match reading {
+    let &AskScope { step, member, .. } = scope;
+    let (output, then) = match result {
         GateResult::Judge { judge, reader, output } => {
             (output, AfterReports::Judge { judge: decider.flow.step(judge).name.clone(), reader })
         }
@@ -255,26 +270,38 @@ fn accept_answer(
             return rejected_answer::reject_unmatched_answer(decider, step, member);
         }
         GateResult::Outcome { outcome, output, reason } if !owed_reports::has_owed_reports(step) => {
-            let said = decider.keep(&gate::response_of_answer(step, output.as_ref(), answer));
-            take_exit(decider, step, step, member, asking, answer, &said, (outcome, output, reason));
+            let said = decider.keep(&answer.response(step, output.as_ref()));
+            take_exit(decider, scope, answer, &said, (outcome, output, reason));
             return;
         }
         GateResult::Outcome { outcome, output, reason } => {
             (output, owed_reports::after_reports_of_outcome(&outcome, reason))
         }
     };
-    completion_rule::record_answer_conditions(decider, &step.name, output.as_ref(), &answer.text);
-    action_blocks::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
-    let said = gate::response_of_answer(step, output.as_ref(), answer);
-    if member.is_none() {
-        record_summary(decider, output.as_ref(), &said);
-    }
     let handed = handoffs_of_answer(step, output.as_ref());
-    write_handoff(decider, step, member, &handed);
-    let said = decider.keep(&said);
+    record_content(decider, scope, answer, output.as_ref(), &handed);
+    let said = decider.keep(&answer.response(step, output.as_ref()));
     if !owed_reports::collect_reports(decider, step, member, output.as_ref(), &said, &then) {
         continue_after_reports(decider, step, member, &said, &then);
     }
+}
+
+/// Records what an answer that counts says: the conditions that it meets, the actions that it asks for, its summary, and the
+/// values that it hands off.
+fn record_content(
+    decider: &mut Decider<'_>,
+    scope: &AskScope<'_>,
+    answer: &ParsedAnswer<'_>,
+    output: Option<&Value>,
+    handed: &BTreeMap<Str, Value>,
+) {
+    let &AskScope { step, member, .. } = scope;
+    completion_rule::record_answer_conditions(decider, &step.name, output, answer.text);
+    action_blocks::found_actions(decider, &step.name, member, output, answer.text);
+    if member.is_none() {
+        record_summary(decider, output, &answer.response(step, output));
+    }
+    write_handoff(decider, step, member, handed);
 }
 
 fn has_edge(step: &Step<StepId>, outcome: &Outcome) -> bool {
@@ -332,16 +359,15 @@ fn record_response(decider: &mut Decider<'_>, step: &Step<StepId>, said: &BlobRe
 }
 
 /// A judge's answer: the outcome of the judged step, or on to that step's next reader.
-fn accept_judgement<'f>(
-    decider: &mut Decider<'f>,
-    (step, asked): (&'f Step<StepId>, &Step<StepId>),
-    member: Option<u16>,
-    asking: &PendingAsk,
+fn accept_judgement(
+    decider: &mut Decider<'_>,
+    scope: &AskScope<'_>,
     judging: &JudgedAnswer,
-    answer: &Answer,
-    reading: GateResult,
+    answer: &ParsedAnswer<'_>,
+    result: GateResult,
 ) {
-    let GateResult::Outcome { outcome, reason, output } = reading else {
+    let &AskScope { step, asked, member, .. } = scope;
+    let GateResult::Outcome { outcome, reason, output } = result else {
         decider.fail(format!("the judge of `{}` has itself to be judged", step.name));
         return;
     };
@@ -362,15 +388,15 @@ fn accept_judgement<'f>(
     write_handoff(decider, asked, member, &handed);
     if matches!(step.gate, Gate::Join { .. }) {
         return match exit_step::find_transition(decider, step, outcome, None, &Default::default()) {
-            Err(bad) => rejected_answer::reject_answer(decider, step, asked, member, asking, bad, answer),
+            Err(bad) => rejected_answer::reject_answer(decider, scope, bad, answer),
             Ok(way) if way.edge.again && enter::is_empty(decider, step) => {
-                let bad = gate::InvalidAnswer { absent: false, why: enter::describe_empty_selection(step) };
-                rejected_answer::reject_answer(decider, step, asked, member, asking, bad, answer);
+                let bad = InvalidAnswer::wrong(enter::describe_empty_selection(step));
+                rejected_answer::reject_answer(decider, scope, bad, answer);
             }
             Ok(way) => join::leave_parallel_step(decider, step, &way, judging.answers.clone(), reason),
         };
     }
-    take_exit(decider, step, asked, member, asking, answer, &judging.answer, (outcome, None, reason));
+    take_exit(decider, scope, answer, &judging.answer, (outcome, None, reason));
 }
 
 pub(super) fn request_judge(
@@ -384,40 +410,29 @@ pub(super) fn request_judge(
 }
 
 /// A known outcome: it may still select no step, which makes the answer a bad one.
-#[expect(clippy::too_many_arguments, reason = "an answer, who gave it, and who waits for it")]
 fn take_exit(
     decider: &mut Decider<'_>,
-    step: &Step<StepId>,
-    asked: &Step<StepId>,
-    member: Option<u16>,
-    asking: &PendingAsk,
-    answer: &Answer,
+    scope: &AskScope<'_>,
+    answer: &ParsedAnswer<'_>,
     said: &BlobRef,
     (outcome, output, reason): (Outcome, Option<Value>, Option<String>),
 ) {
+    let &AskScope { step, member, ref asking, .. } = scope;
     let handed = handoffs_of_answer(step, output.as_ref());
+    // What the judged answer says was recorded when it came.
+    let is_own = asking.context.judging().is_none();
     if let Some(index) = member {
-        if asking.context.judging().is_none() {
-            completion_rule::record_answer_conditions(decider, &step.name, output.as_ref(), &answer.text);
-            action_blocks::found_actions(decider, &step.name, member, output.as_ref(), &answer.text);
-            write_handoff(decider, step, member, &handed);
+        if is_own {
+            record_content(decider, scope, answer, output.as_ref(), &handed);
         }
         member_gate::submit_member_outcome(decider, index, &step.name, outcome, said);
         return;
     }
-    let Some(step) = decider.step(&step.name) else { return };
     match exit_step::find_transition(decider, step, outcome, output.as_ref(), &handed) {
-        Err(bad) => rejected_answer::reject_answer(decider, step, asked, None, asking, bad, answer),
+        Err(bad) => rejected_answer::reject_answer(decider, scope, bad, answer),
         Ok(way) => {
-            if asking.context.judging().is_none() {
-                completion_rule::record_answer_conditions(decider, &step.name, output.as_ref(), &answer.text);
-                action_blocks::found_actions(decider, &step.name, None, output.as_ref(), &answer.text);
-                record_summary(
-                    decider,
-                    output.as_ref(),
-                    &gate::response_of_answer(step, output.as_ref(), answer),
-                );
-                write_handoff(decider, step, None, &handed);
+            if is_own {
+                record_content(decider, scope, answer, output.as_ref(), &handed);
             }
             record_response(decider, step, said);
             exit_step::take_transition(decider, step, &way, StepResult::because(reason));
@@ -473,7 +488,7 @@ fn record_summary(decider: &mut Decider<'_>, output: Option<&Value>, said: &str)
 }
 
 /// What is said in the same conversation, after what the agent said there.
-pub(super) fn follow_up(decider: &mut Decider<'_>, say: &str, answer: &Answer) -> FollowUpMessage {
-    let after = decider.keep(&gate::answer_text(answer));
+pub(super) fn follow_up(decider: &mut Decider<'_>, say: &str, answer: &ParsedAnswer<'_>) -> FollowUpMessage {
+    let after = decider.keep(&answer.to_text());
     FollowUpMessage { say: vec![crate::event_types::PromptPart::Text(say.into())], after: Some(after) }
 }

@@ -5,7 +5,7 @@ use cuegate_flow::{
     model::{Act, Step, StepId},
 };
 
-use super::{Decider, ask_aborted, join, rejected_answer};
+use super::{Decider, answered::AskScope, ask_aborted, join, rejected_answer};
 use crate::{
     budget::Lack,
     command::CommandId,
@@ -32,26 +32,25 @@ pub(super) fn receive_fault(
     if decider.run.settled.contains(&ask) {
         return;
     }
-    let pending = decider.run.asking(ask).map(|(name, member, asking)| (name, member, asking.clone()));
-    let Some((name, member, asking)) = pending else {
+    if decider.run.asking(ask).is_none() {
         decider.emit(Event::AnsweredLate { ask, usage: fault.usage });
         return;
-    };
-    let asked_name = asking.asked(&name).clone();
-    let Some(asked) = decider.step(&asked_name) else { return };
-    let permission = rejected_answer::permission_of_ask(asked, &asking);
+    }
+    let Some(scope) = AskScope::find(decider, ask) else { return };
+    let AskScope { asked, member, ref asking, .. } = scope;
+    let (name, permission) = (scope.step.name.clone(), rejected_answer::permission_of_ask(&scope));
     let outside = seen.as_ref().map(|seen| seen.outside.clone());
     let seen = rejected_answer::without_others(decider, asked, member, seen);
-    let violated = rejected_answer::find_boundary_violations(decider, permission, member, seen.as_ref());
+    let violated = rejected_answer::find_boundary_violations(decider, &scope, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
     let (of, share) = decider.run.ledger.reached(ask, &fault.usage);
     let of = fault.limit.unwrap_or(of);
-    decider.tools_used(ask, &asked_name, fault.tools.clone());
+    decider.tools_used(ask, &asked.name, fault.tools.clone());
     let spoilt = spoilt_session(asked, &fault).filter(|_| violated.is_empty());
     decider.emit(Event::Faulted {
         ask,
-        step: asked_name.clone(),
+        step: asked.name.clone(),
         class: fault.class,
         message: fault.message.clone(),
         usage: fault.usage,
@@ -67,9 +66,7 @@ pub(super) fn receive_fault(
         if lost || !decider.run.started().place.owned {
             rejected_answer::reject_boundary_violation(
                 decider,
-                asked,
-                member,
-                &asking,
+                &scope,
                 (violated, broke),
                 &Default::default(),
             );
@@ -80,7 +77,7 @@ pub(super) fn receive_fault(
     }
     if spoilt.is_some() {
         // The retold prompt holds all that the conversation held.
-        ask_aborted::repeat_ask(decider, &name, member, &asking);
+        ask_aborted::repeat_ask(decider, &name, member, asking);
         return;
     }
     let tries = asking.faults + 1;
@@ -95,7 +92,7 @@ pub(super) fn receive_fault(
             let waited = asking.waited_ms.saturating_add(pause);
             let wait_max_ms = decider.run.started().wait_max_ms;
             if waited <= wait_max_ms {
-                repeat_ask_later(decider, &name, member, &asking, pause, waited);
+                repeat_ask_later(decider, &name, member, asking, pause, waited);
             } else {
                 let until_ms = decider.now.saturating_add_unsigned(pause);
                 let detail = describe_fault(&fault);
@@ -112,7 +109,7 @@ pub(super) fn receive_fault(
                     decider,
                     &name,
                     member,
-                    &asking,
+                    asking,
                     compute_retry_pause(tries),
                     asking.waited_ms,
                 );
@@ -130,9 +127,9 @@ pub(super) fn receive_fault(
         FaultClass::Violation => decider.fail(fault.message),
         // The ask stays pending, and a resume with a higher limit repeats it. Other members continue.
         FaultClass::OverCap => {
-            let what = format!("a call of `{asked_name}` was stopped at its limit: {}", fault.message);
+            let what = format!("a call of `{}` was stopped at its limit: {}", asked.name, fault.message);
             decider.emit(Event::Overspent { ask, what, of, share });
-            ask_aborted::repeat_ask(decider, &name, member, &asking);
+            ask_aborted::repeat_ask(decider, &name, member, asking);
             if !decider.run.ledger.limits() {
                 let reason = decider.run.ledger.describe(Lack::Overspent);
                 decider.stop(reason);

@@ -58,7 +58,10 @@ pub(super) fn find_transition<'f>(
     output: Option<&Value>,
     handed: &BTreeMap<Str, Value>,
 ) -> Result<ResolvedTransition<'f>, InvalidAnswer> {
-    let edge = step.edges.iter().find(|edge| edge.on == outcome && is_open(decider, edge));
+    let edge = step
+        .edges
+        .iter()
+        .find(|edge| edge.on == outcome && edge.is_open(|counter| value_of_counter(decider, counter)));
     let Some(edge) = edge else {
         return Err(InvalidAnswer {
             absent: false,
@@ -68,10 +71,6 @@ pub(super) fn find_transition<'f>(
     let from = step_of_open_visit(decider, step);
     let route = resolve_target(decider.flow, &decider.run, &from, &edge.to, output, handed)?;
     Ok(ResolvedTransition { outcome, edge, route })
-}
-
-fn is_open(decider: &Decider<'_>, edge: &Edge<StepId>) -> bool {
-    edge.bound.is_none_or(|bound| value_of_counter(decider, bound.counter) < bound.max)
 }
 
 fn value_of_counter(decider: &Decider<'_>, counter: cuegate_flow::model::CounterId) -> u32 {

@@ -6,13 +6,15 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
-use super::{Decider, answered, rejected_answer};
+use super::{
+    Decider,
+    answered::{self, AskScope},
+    rejected_answer,
+};
 use crate::{
-    answers::gate::{self, InvalidAnswer},
-    completion::Answer,
+    answers::{gate::InvalidAnswer, parsed_answer::ParsedAnswer},
     event::Event,
     event_types::{AfterReports, AskContext, AskKind, AskRequest, OwedReport},
-    run::PendingAsk,
 };
 
 /// Whether a step's answers owe reports.
@@ -51,18 +53,17 @@ pub(super) fn collect_reports(
 /// An answer that is a report.
 pub(super) fn receive_report(
     decider: &mut Decider<'_>,
-    step: &Step<StepId>,
-    member: Option<u16>,
-    asking: &PendingAsk,
+    scope: &AskScope<'_>,
     owing: &OwedReport,
-    answer: &Answer,
+    answer: &ParsedAnswer<'_>,
 ) {
+    let &AskScope { step, member, .. } = scope;
     let Act::Ask(ask) = &step.act else { return };
     let Some(report) = ask.reports.get(owing.report as usize) else { return };
-    let content = strip_outer_fence(&gate::answer_text(answer)).to_owned();
+    let content = strip_outer_fence(&answer.to_text()).to_owned();
     if content.trim().is_empty() {
         let bad = InvalidAnswer { absent: true, why: format!("the report `{}` is empty", report.name) };
-        rejected_answer::reject_answer(decider, step, step, member, asking, bad, answer);
+        rejected_answer::reject_answer(decider, scope, bad, answer);
         return;
     }
     write_report(decider, step, member, &report.name, &content);

@@ -4,29 +4,30 @@ use cuegate_flow::model::{Act, Permission, Step, StepId, Template};
 
 use super::{
     Decider,
-    answered::follow_up,
+    answered::{AskScope, follow_up},
     exit_step::{self, StepResult},
     join,
 };
 use crate::{
-    answers::gate::{InvalidAnswer, fallback_of_step, message_of_missing_outcome, names_outcome},
-    completion::{Answer, OutsideWrites, TreeChange},
+    answers::{
+        gate::{InvalidAnswer, fallback_of_step, message_of_missing_outcome, names_outcome},
+        parsed_answer::ParsedAnswer,
+    },
+    completion::{OutsideWrites, TreeChange},
     event::Event,
     event_types::{AskContext, AskKind, AskRequest, PromptPart},
     prompt::render_template,
     run::{PendingAsk, Work},
 };
 
-/// Rejects an answer of `asked` that `step` waits for.
+/// Asks again as often as allowed; then the definition's fallback holds, or the run fails.
 pub(super) fn reject_answer(
     decider: &mut Decider<'_>,
-    step: &Step<StepId>,
-    asked: &Step<StepId>,
-    member: Option<u16>,
-    asking: &PendingAsk,
+    scope: &AskScope<'_>,
     bad: InvalidAnswer,
-    answer: &Answer,
+    answer: &ParsedAnswer<'_>,
 ) {
+    let &AskScope { step, asked, member, ref asking } = scope;
     decider.emit(Event::AnswerRejected { step: asked.name.clone(), member, why: bad.why.clone() });
     if asking.repairs < decider.run.repairs_max {
         let say = render_repair_prompt(&bad.why, asked, asking, decider);
@@ -43,7 +44,7 @@ pub(super) fn reject_answer(
         join::member_ended(decider, index, &step.name, end);
         return;
     }
-    let named = names_outcome(decider.flow, asked, answer.output.as_ref(), &answer.text);
+    let named = names_outcome(asked, answer);
     let decides = !matches!(asking.context, AskContext::Report(_) | AskContext::Select(_));
     if decides && fall_back(decider, step, &bad.why, named) {
         return;
@@ -115,10 +116,10 @@ pub(super) fn reject_unmatched_answer(decider: &mut Decider<'_>, step: &Step<Ste
 }
 
 /// What an ask may do: a report is only told, whatever its step may.
-pub(super) fn permission_of_ask(asked: &Step<StepId>, asking: &PendingAsk) -> Permission {
-    match asking.context {
+pub(super) fn permission_of_ask(scope: &AskScope<'_>) -> Permission {
+    match scope.asking.context {
         AskContext::Report(_) => Permission::Plan,
-        AskContext::Own | AskContext::Judge(_) | AskContext::Select(_) => asked.boundary.permission,
+        AskContext::Own | AskContext::Judge(_) | AskContext::Select(_) => scope.asked.boundary.permission,
     }
 }
 
@@ -153,10 +154,10 @@ pub(super) fn without_others(
 /// A parallel group is looked at as a whole: where one member may write, nobody can say whose edits they are.
 pub(super) fn find_boundary_violations(
     decider: &Decider<'_>,
-    permission: Permission,
-    member: Option<u16>,
+    scope: &AskScope<'_>,
     seen: Option<&TreeChange>,
 ) -> Vec<String> {
+    let permission = permission_of_ask(scope);
     let Some(seen) = seen else { return Vec::new() };
     if !seen.lost.is_empty() {
         return seen.lost.clone();
@@ -164,7 +165,7 @@ pub(super) fn find_boundary_violations(
     if !seen.trespassed.is_empty() {
         return seen.trespassed.clone();
     }
-    let beside_writers = member.is_some() && siblings_may_write(decider);
+    let beside_writers = scope.member.is_some() && siblings_may_write(decider);
     if permission.may_write() || beside_writers {
         let place = &decider.run.started().place;
         return seen.changed.iter().filter(|path| place.forbids(path)).cloned().collect();
@@ -213,35 +214,30 @@ pub(super) fn record_outside(
 }
 
 /// Rejects an answer whose agent wrote to the main checkout.
-pub(super) fn wrote_outside(
+pub(super) fn reject_outside_writes(
     decider: &mut Decider<'_>,
-    step: &Step<StepId>,
-    asked: &Step<StepId>,
-    member: Option<u16>,
-    asking: &PendingAsk,
+    scope: &AskScope<'_>,
     paths: &[String],
-    answer: &Answer,
+    answer: &ParsedAnswer<'_>,
 ) {
     let named: Vec<String> = paths.iter().take(10).map(|path| format!("`{path}`")).collect();
     let why = format!(
         "`{}` wrote outside of its working folder `{}`: {}; these changes were not undone",
-        asked.name,
+        scope.asked.name,
         decider.run.started().place.work,
         named.join(", ")
     );
-    reject_answer(decider, step, asked, member, asking, InvalidAnswer { absent: false, why }, answer);
+    reject_answer(decider, scope, InvalidAnswer::wrong(why), answer);
 }
 
 /// An ask wrote where writing is not allowed.
 pub(super) fn reject_boundary_violation(
     decider: &mut Decider<'_>,
-    asked: &Step<StepId>,
-    member: Option<u16>,
-    asking: &PendingAsk,
+    scope: &AskScope<'_>,
     (paths, seen): (Vec<String>, Option<TreeChange>),
-    answer: &Answer,
+    answer: &ParsedAnswer<'_>,
 ) {
-    let permission = permission_of_ask(asked, asking);
+    let (asked, permission) = (scope.asked, permission_of_ask(scope));
     let named: Vec<String> = paths.iter().take(10).map(|path| format!("`{path}`")).collect();
     let why = format!(
         "`{}` may not write (permission `{}`), but changed {}",
@@ -272,15 +268,7 @@ pub(super) fn reject_boundary_violation(
     decider.emit(Event::BoundaryViolated { step: asked.name.clone(), permission, paths });
     // What the run owns is restored and asked again; in a person's own tree nothing is undone.
     if decider.run.started().place.owned {
-        let bad = InvalidAnswer { absent: false, why };
-        let waiting = decider.run.node.as_ref().map(|node| node.step.clone());
-        let waits = match member {
-            Some(_) => Some(asked),
-            None => waiting.and_then(|name| decider.step(&name)),
-        };
-        if let Some(step) = waits {
-            reject_answer(decider, step, asked, member, asking, bad, answer);
-        }
+        reject_answer(decider, scope, InvalidAnswer::wrong(why), answer);
         return;
     }
     // What was done there is kept in sight, so that it can be undone.

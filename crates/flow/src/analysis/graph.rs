@@ -27,7 +27,7 @@ pub(crate) fn steps_of_target(to: &Target<StepId>) -> Vec<StepId> {
 pub(crate) fn is_takeable(step: &Step<StepId>, edge: usize) -> bool {
     let taken = &step.edges[edge];
     let shadowed = step.edges[..edge].iter().any(|before| before.on == taken.on && before.bound.is_none());
-    !shadowed && taken.bound.is_none_or(|bound| bound.max > 0)
+    !shadowed && taken.is_ever_open()
 }
 
 /// Up to this many edges, a linear search is used.
@@ -40,7 +40,7 @@ pub(crate) fn takeable_edges_of_step(step: &Step<StepId>) -> Vec<usize> {
     }
     let (mut found, mut taken) = (Vec::new(), HashSet::new());
     for (at, edge) in step.edges.iter().enumerate() {
-        if !taken.contains(&edge.on) && edge.bound.is_none_or(|bound| bound.max > 0) {
+        if !taken.contains(&edge.on) && edge.is_ever_open() {
             found.push(at);
         }
         if edge.bound.is_none() {

@@ -309,6 +309,17 @@ pub struct Edge<R> {
 }
 
 impl<R> Edge<R> {
+    /// Whether the edge may be taken, where `count` gives the value of a counter. Of the open edges of an outcome, the first
+    /// one is taken.
+    pub fn is_open(&self, count: impl FnOnce(CounterId) -> u32) -> bool {
+        self.bound.is_none_or(|bound| bound.allows(count(bound.counter)))
+    }
+
+    /// Whether the edge is open before it was ever taken.
+    pub fn is_ever_open(&self) -> bool {
+        self.is_open(|_| 0)
+    }
+
     /// A plain edge.
     pub fn new(on: Outcome, to: Target<R>, span: Span) -> Edge<R> {
         Edge {
@@ -334,6 +345,13 @@ pub struct EdgeBound {
     pub counter: CounterId,
     /// The most times; 0 closes the edge.
     pub max: u32,
+}
+
+impl EdgeBound {
+    /// Whether the edge may be taken once more after `taken` times.
+    pub fn allows(self, taken: u32) -> bool {
+        taken < self.max
+    }
 }
 
 /// The target of an edge.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use cuegate_engine::{GateResult, Run, read_answer, resolve_target};
+use cuegate_engine::{GateResult, ParsedAnswer, Run, read_answer, resolve_target};
 use cuegate_flow::{
     Str,
     analysis::{
@@ -374,8 +374,8 @@ impl AnswerContext<'_> {
 
     /// Whether the engine reads an answer as the choice.
     fn says(&self, words: &AnswerContent, choice: &Choice, style: AnswerStyle) -> bool {
-        let reading = read_answer(self.flow, self.step(), words.output.as_ref(), &words.text, 0);
-        match reading {
+        let answer = ParsedAnswer::new(self.flow, self.step(), words.output.as_ref(), &words.text);
+        match read_answer(self.flow, self.step(), &answer, 0) {
             Ok(GateResult::Outcome { outcome, output, .. }) if outcome == choice.outcome => {
                 self.leads(choice, output.as_ref())
             }

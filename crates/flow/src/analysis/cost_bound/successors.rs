@@ -41,7 +41,7 @@ pub(super) fn find_closed_edges(flow: &Flow) -> Vec<(usize, usize)> {
         flow.steps.iter().enumerate().flat_map(|(at, step)| {
             step.edges.iter().enumerate().map(move |(place, edge)| ((at, place), edge))
         });
-    edges.filter(|(_, edge)| edge.bound.is_some_and(|bound| bound.max == 0)).map(|(at, _)| at).collect()
+    edges.filter(|(_, edge)| !edge.is_ever_open()).map(|(at, _)| at).collect()
 }
 
 impl StepSuccessors {

@@ -334,10 +334,10 @@ impl FlowUnroller<'_> {
         };
         match self.places[bound.counter.0 as usize] {
             Some(place) => {
-                let is_left = memory.spent.of(state.spent).of(place) < bound.max;
+                let is_left = bound.allows(memory.spent.of(state.spent).of(place));
                 (is_left, is_left)
             }
-            None => (bound.max > 0, false),
+            None => (bound.allows(0), false),
         }
     }
 

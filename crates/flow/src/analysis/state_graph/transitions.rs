@@ -214,13 +214,13 @@ impl TransitionRules {
                     open.push((index, spent));
                     break;
                 }
-                Some(bound) if bound.max == 0 => {}
+                Some(bound) if !bound.allows(0) => {}
                 Some(bound) => {
                     let count = at.counters.get(bound.counter.0 as usize);
-                    if count.is_none_or(|count| *count < bound.max) {
+                    if count.is_none_or(|count| bound.allows(*count)) {
                         open.push((index, spent.clone()));
                     }
-                    if count.is_some_and(|count| *count < bound.max) {
+                    if count.is_some_and(|count| bound.allows(*count)) {
                         break;
                     }
                     spent.push(index);

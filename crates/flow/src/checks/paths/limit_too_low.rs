@@ -233,9 +233,7 @@ impl ShortestPathSearch<'_, '_> {
         let edges = &self.flow.steps[step].edges;
         let count =
             |counter| counts.iter().find(|(known, _)| *known == counter).map_or(0, |(_, count)| *count);
-        let open = |edge: &crate::model::Edge<StepId>| {
-            edge.bound.is_none_or(|bound| count(bound.counter) < bound.max)
-        };
+        let open = |edge: &crate::model::Edge<StepId>| edge.is_open(count);
         open(&edges[edge]) && !edges[..edge].iter().any(|before| before.on == edges[edge].on && open(before))
     }
 

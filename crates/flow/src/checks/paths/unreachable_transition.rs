@@ -27,7 +27,7 @@ pub(in crate::checks) fn check_untaken_edges(
                 false if of_rules.contains(&edge.on) => continue,
                 false => "nothing yields that outcome",
                 true if takeable.binary_search(&index).is_ok() => continue,
-                true if edge.bound.is_some_and(|bound| bound.max == 0) => "it may be taken 0 times",
+                true if !edge.is_ever_open() => "it may be taken 0 times",
                 true => "an earlier transition takes all of it",
             };
             let message = format!("`{}` on `{}` is never taken: {why}", step.name, edge.on);
