@@ -176,7 +176,7 @@ fn list_bound_violations(
         true => did.beyond(&cost_bound_of_flow(flow, wanted, &walk.budget)),
         false => did.beyond(&found.bound),
     };
-    if let Some((answered, most)) = walk.run.ledger.beyond_bound() {
+    if let Some((answered, most)) = walk.run.spending.ledger.beyond_bound() {
         beyond.push(format!("{answered} calls, of at most {most}"));
     }
     beyond.into_iter().map(|what| format!("more than its price says: {what}")).collect()

@@ -67,7 +67,7 @@ impl Run {
 
     /// The pending ask of this id, with the name of the asked step.
     pub fn asking(&self, id: CommandId) -> Option<(Str, Option<u16>, &PendingAsk)> {
-        let node = self.node.as_ref()?;
+        let node = self.progress.node.as_ref()?;
         match &node.work {
             Work::Asking(asking) if id == (CommandId::Step { seq: asking.seq }) => {
                 Some((node.step.clone(), None, asking))
@@ -84,39 +84,40 @@ impl Run {
 
     /// Applies one event. The events of one record are applied in order before [`Run::seq`] advances.
     pub fn apply(&mut self, event: &Event) {
-        self.ledger.apply(event);
+        self.spending.ledger.apply(event);
         match event {
             Event::RunStarted(started) => {
-                self.iterations_max = started.iterations_max;
-                self.repairs_max = started.repairs_max;
+                self.progress.iterations_max = started.iterations_max;
+                self.spending.repairs_max = started.repairs_max;
                 self.tree = started.tree.clone();
                 self.started = Some(Arc::new((**started).clone()));
                 self.state = State::Running;
             }
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
-                self.failed_at = None;
-                self.node =
+                self.checks.failed_at = None;
+                self.progress.node =
                     Some(Node { step: step.clone(), entered: self.seq, work: Work::Entered, outcome: None });
                 // A remedied visit was not finished, so its remedy replaces it in the history that monitors see; so does
                 // another attempt.
-                let continues = remedy.is_some() || (*attempt > 1 && self.visit.is_none());
-                if continues && self.history.last() == Some(step) {
-                    self.history.pop();
+                let continues = remedy.is_some() || (*attempt > 1 && self.progress.visit.is_none());
+                if continues && self.progress.history.last() == Some(step) {
+                    self.progress.history.pop();
                 }
                 if *counts {
-                    self.last_step = Some(step.clone());
-                    self.note = self.note.take().filter(|(_, began)| !began).map(|(note, _)| (note, true));
-                    self.conditions.values_mut().for_each(|condition| condition.now = None);
+                    self.progress.last_step = Some(step.clone());
+                    self.context.note =
+                        self.context.note.take().filter(|(_, began)| !began).map(|(note, _)| (note, true));
+                    self.checks.conditions.values_mut().for_each(|condition| condition.now = None);
                     // The step's own earlier answer is not the previous response of its remedy.
                     if remedy.as_ref().is_some_and(|remedy| remedy.of == *step) {
-                        self.previous.clone_from(&self.before);
+                        self.context.previous.clone_from(&self.context.before);
                     } else {
-                        self.before.clone_from(&self.previous);
+                        self.context.before.clone_from(&self.context.previous);
                     }
-                    self.excerpts.clear();
-                    self.iterations = *iteration;
-                    self.visits.insert(step.clone(), *visit);
-                    self.visit = Some(Visit {
+                    self.context.excerpts.clear();
+                    self.progress.iterations = *iteration;
+                    self.progress.visits.insert(step.clone(), *visit);
+                    self.progress.visit = Some(Visit {
                         step: step.clone(),
                         visit: *visit,
                         attempt: *attempt,
@@ -130,17 +131,17 @@ impl Run {
                 }
             }
             Event::OriginSet { step, origin } => {
-                self.origins.insert(step.clone(), origin.clone());
+                self.progress.origins.insert(step.clone(), origin.clone());
             }
             Event::AskRequested(request) => self.ask_requested(request),
             Event::CommandRequested { index, member, claim, .. } => {
                 self.command_requested(*index, *member, claim);
             }
             Event::AskCut { ask, usage, spoilt, .. } => {
-                self.settled.insert(*ask);
+                self.spending.settled.insert(*ask);
                 self.charge(usage);
                 if let Some(key) = spoilt {
-                    self.sessions.remove(key);
+                    self.context.sessions.remove(key);
                 }
             }
             Event::Answered {
@@ -159,16 +160,18 @@ impl Run {
                 ..
             } => {
                 if let Some(excerpt) = excerpt {
-                    self.excerpts.insert(step.clone(), excerpt.clone());
+                    self.context.excerpts.insert(step.clone(), excerpt.clone());
                 }
                 if matches!(kind, AskKind::Work | AskKind::Repair | AskKind::Remedy) {
-                    self.said = Some(LastAnswer { output: output.clone(), text: text.clone() });
+                    self.context.said = Some(LastAnswer { output: output.clone(), text: text.clone() });
                 }
-                self.settled.insert(*ask);
-                self.last_fault = None;
+                self.spending.settled.insert(*ask);
+                self.spending.last_fault = None;
                 self.charge(usage);
                 if let (Some(session), Some(key)) = (session, session_key) {
-                    self.sessions.insert(key.clone(), SessionHead { id: session.clone(), totals: *totals });
+                    self.context
+                        .sessions
+                        .insert(key.clone(), SessionHead { id: session.clone(), totals: *totals });
                 }
                 self.saw(changed_files, tree);
                 if let Some(asking) = self.asking_mut(*ask) {
@@ -176,7 +179,7 @@ impl Run {
                 }
             }
             Event::AnsweredLate { ask, usage } => {
-                self.settled.insert(*ask);
+                self.spending.settled.insert(*ask);
                 self.charge(usage);
             }
             Event::AnswerRejected { member, .. } => {
@@ -185,27 +188,27 @@ impl Run {
                 }
             }
             Event::HandedOff { step, member, key, value, scalar, text } => {
-                let entered = self.node.as_ref().map_or(self.seq, |node| node.entered);
+                let entered = self.progress.node.as_ref().map_or(self.seq, |node| node.entered);
                 let order = (entered, member.unwrap_or(0));
                 let kept = HandoffValue { value: value.clone(), scalar: scalar.clone(), text: *text, order };
-                self.handoffs.entry(step.clone()).or_default().insert(key.clone(), kept);
+                self.context.handoffs.entry(step.clone()).or_default().insert(key.clone(), kept);
             }
             Event::ReportWritten { step, member, name, visit, content } => {
-                let entered = self.node.as_ref().map_or(self.seq, |node| node.entered);
+                let entered = self.progress.node.as_ref().map_or(self.seq, |node| node.entered);
                 let order = (entered, member.unwrap_or(0));
                 let version =
                     ReportVersion { step: step.clone(), visit: *visit, content: content.clone(), order };
-                self.reports.write(name, version);
+                self.context.reports.write(name, version);
             }
-            Event::Responded { answers, .. } => self.previous.clone_from(answers),
-            Event::Summarised { summary } => self.summary = Some(summary.clone()),
+            Event::Responded { answers, .. } => self.context.previous.clone_from(answers),
+            Event::Summarised { summary } => self.context.summary = Some(summary.clone()),
             Event::Faulted { ask, class, message, usage, spoilt, changed_files, tree, .. } => {
-                self.settled.insert(*ask);
+                self.spending.settled.insert(*ask);
                 self.charge(usage);
                 self.saw(changed_files, tree);
-                self.last_fault = Some((*class, message.clone()));
+                self.spending.last_fault = Some((*class, message.clone()));
                 match spoilt {
-                    Some(key) => drop(self.sessions.remove(key)),
+                    Some(key) => drop(self.context.sessions.remove(key)),
                     None => {
                         if let Some(asking) = self.asking_mut(*ask) {
                             asking.faults += 1;
@@ -221,11 +224,11 @@ impl Run {
                     member.proving = None;
                     member.failures += u32::from(!passed);
                 } else if *passed {
-                    self.failing.remove(&(step.clone(), *index));
+                    self.checks.failing.remove(&(step.clone(), *index));
                 } else {
-                    self.failing.insert((step.clone(), *index), validator.clone());
-                    self.failed_at = Some(step.clone());
-                    self.validated.remove(step);
+                    self.checks.failing.insert((step.clone(), *index), validator.clone());
+                    self.checks.failed_at = Some(step.clone());
+                    self.checks.validated.remove(step);
                 }
             }
             Event::ChangedByOthers { tree, .. } => self.tree = Some(tree.clone()),
@@ -234,23 +237,24 @@ impl Run {
                 self.saw(changed_files, &Some(tree.clone()));
             }
             Event::CounterSet { counter, value } => {
-                self.counters.insert(counter.clone(), *value);
+                self.progress.counters.insert(counter.clone(), *value);
             }
             Event::Decided { step, outcome, .. } => {
-                if let Some(node) = self.node.as_mut().filter(|node| node.step == *step) {
+                if let Some(node) = self.progress.node.as_mut().filter(|node| node.step == *step) {
                     if matches!(node.work, Work::Running { .. })
-                        && !self.failing.keys().any(|(of, _)| of == step)
+                        && !self.checks.failing.keys().any(|(of, _)| of == step)
                     {
-                        self.validated.insert(step.clone());
+                        self.checks.validated.insert(step.clone());
                     }
                     node.outcome = Some(outcome.clone());
-                    if let Some(visit) = self.visit.as_mut().filter(|visit| visit.step == node.step) {
+                    if let Some(visit) = self.progress.visit.as_mut().filter(|visit| visit.step == node.step)
+                    {
                         visit.outcome = Some(outcome.clone());
                     }
                 }
             }
             Event::MemberEnded { index, outcome, why, blocked, crashed, answer, .. } => {
-                if let Some(Work::Joining(members)) = self.node.as_mut().map(|node| &mut node.work)
+                if let Some(Work::Joining(members)) = self.progress.node.as_mut().map(|node| &mut node.work)
                     && let Some(member) = members.get_mut(*index as usize)
                 {
                     member.asking = None;
@@ -263,8 +267,8 @@ impl Run {
             }
             Event::MemberSkipped { step, .. } => self.member_skipped(step),
             Event::MonitorFired { monitor, rounds } => {
-                self.history.clear();
-                if let Some(visit) = &mut self.visit {
+                self.progress.history.clear();
+                if let Some(visit) = &mut self.progress.visit {
                     visit.monitor = Some(monitor.clone());
                     visit.rounds = *rounds;
                 }
@@ -281,12 +285,12 @@ impl Run {
             Event::ConditionMet { .. } | Event::ProbesRequested { .. } | Event::Probed { .. } => {
                 self.looked_around(event);
             }
-            Event::StepLeft { .. } => self.node = None,
+            Event::StepLeft { .. } => self.progress.node = None,
             Event::VisitEnded { step, end, .. } => self.visit_ended(step, end),
             Event::PersonAsked { question, again } => {
-                self.question = Some(question.clone());
-                self.again = *again;
-                if let Some(node) = &mut self.node
+                self.context.question = Some(question.clone());
+                self.context.again = *again;
+                if let Some(node) = &mut self.progress.node
                     && node.work == Work::Entered
                 {
                     node.work = Work::Person;
@@ -312,20 +316,20 @@ impl Run {
                 } = resumed;
                 if retry.is_some() {
                     // Failed validators stay: until they pass, no verdict completes the run.
-                    self.counters.clear();
-                    self.history.clear();
-                    self.note = note.clone().map(|note| (note, false));
+                    self.progress.counters.clear();
+                    self.progress.history.clear();
+                    self.context.note = note.clone().map(|note| (note, false));
                 }
                 self.stand_on(found);
                 self.state = State::Running;
-                self.last_fault = None;
+                self.spending.last_fault = None;
                 self.forget_faults();
-                self.iterations_max = iterations_max.unwrap_or(self.iterations_max);
-                self.repairs_max = repairs_max.unwrap_or(self.repairs_max);
+                self.progress.iterations_max = iterations_max.unwrap_or(self.progress.iterations_max);
+                self.spending.repairs_max = repairs_max.unwrap_or(self.spending.repairs_max);
                 // Sessions belong to the provider that created them.
                 let another = provider.as_ref().is_some_and(|name| *name != self.started().provider);
                 if another || *new_sessions {
-                    self.sessions.clear();
+                    self.context.sessions.clear();
                 }
                 if let Some(started) = self.started.as_mut().map(Arc::make_mut) {
                     started.provider = provider.clone().unwrap_or_else(|| started.provider.clone());
@@ -340,13 +344,13 @@ impl Run {
             }
             Event::Ended { state, reason, hold, stays, .. } => {
                 if !stays {
-                    self.node = None;
-                    self.visit = None;
+                    self.progress.node = None;
+                    self.progress.visit = None;
                 }
                 self.state = State::Ended { state: *state, reason: reason.clone(), hold: hold.clone() };
             }
             Event::PersonAnswered { found, text, .. } => {
-                self.user_inputs.push(text.clone());
+                self.context.user_inputs.push(text.clone());
                 self.stand_on(found);
                 self.state = State::Running;
             }
@@ -381,7 +385,7 @@ impl Run {
         if let Some(before) = before {
             (asking.faults, asking.repairs) = (before.faults, before.repairs);
         }
-        let Some(node) = &mut self.node else { return };
+        let Some(node) = &mut self.progress.node else { return };
         match member {
             None => node.work = Work::Asking(asking),
             Some(index) => {
@@ -400,7 +404,7 @@ impl Run {
     }
 
     fn member_skipped(&mut self, step: &Str) {
-        let Some(node) = &mut self.node else { return };
+        let Some(node) = &mut self.progress.node else { return };
         if !matches!(node.work, Work::Joining(_)) {
             node.work = Work::Joining(Vec::new());
         }
@@ -413,14 +417,14 @@ impl Run {
         if let (Some(member), Some(claim)) = (self.member_mut(of), claim) {
             member.asking = None;
             member.proving = Some(PendingGateCommand { seq, index, claim: claim.clone() });
-        } else if let Some(node) = &mut self.node {
+        } else if let Some(node) = &mut self.progress.node {
             node.work = Work::Running { seq, index };
         }
     }
 
     /// A member of the current parallel step.
     fn member_mut(&mut self, index: Option<u16>) -> Option<&mut Member> {
-        match self.node.as_mut().map(|node| &mut node.work) {
+        match self.progress.node.as_mut().map(|node| &mut node.work) {
             Some(Work::Joining(members)) => members.get_mut(index? as usize),
             _ => None,
         }
@@ -428,7 +432,7 @@ impl Run {
 
     /// Resets the fault counters after a resume, because a person may have fixed the cause.
     fn forget_faults(&mut self) {
-        match self.node.as_mut().map(|node| &mut node.work) {
+        match self.progress.node.as_mut().map(|node| &mut node.work) {
             Some(Work::Asking(asking)) => asking.faults = 0,
             Some(Work::Joining(members)) => {
                 members
@@ -441,9 +445,9 @@ impl Run {
     }
 
     fn visit_ended(&mut self, step: &Str, end: &RowEnd) {
-        self.node = None;
-        self.visit = None;
-        self.finished += 1;
+        self.progress.node = None;
+        self.progress.visit = None;
+        self.progress.finished += 1;
         // The history restarts after a monitor acted.
         if end.overridden_by.is_some() {
             return;
@@ -457,14 +461,14 @@ impl Run {
     /// Appends to the history, which is limited to the longest cycle that a monitor can watch.
     fn remember(&mut self, step: &Str) {
         const HISTORY_MAX: usize = 1024;
-        if self.history.len() == HISTORY_MAX {
-            self.history.remove(0);
+        if self.progress.history.len() == HISTORY_MAX {
+            self.progress.history.remove(0);
         }
-        self.history.push(step.clone());
+        self.progress.history.push(step.clone());
     }
 
     pub(crate) fn saw(&mut self, changed: &[String], tree: &Option<TreeState>) {
-        if let Some(visit) = &mut self.visit {
+        if let Some(visit) = &mut self.progress.visit {
             visit.changed.extend(changed.iter().cloned());
         }
         if let Some(tree) = tree {
@@ -489,15 +493,15 @@ impl Run {
     }
 
     fn charge(&mut self, usage: &Usage) {
-        self.usage.input_tokens += usage.input_tokens;
-        self.usage.output_tokens += usage.output_tokens;
+        self.spending.usage.input_tokens += usage.input_tokens;
+        self.spending.usage.output_tokens += usage.output_tokens;
         if let Some(cost) = usage.cost_usd {
-            self.usage.cost_usd = Some(self.usage.cost_usd.unwrap_or(0.0) + cost);
+            self.spending.usage.cost_usd = Some(self.spending.usage.cost_usd.unwrap_or(0.0) + cost);
         }
     }
 
     fn current_asking_mut(&mut self, member: Option<u16>) -> Option<&mut PendingAsk> {
-        match (&mut self.node.as_mut()?.work, member) {
+        match (&mut self.progress.node.as_mut()?.work, member) {
             (Work::Asking(asking), None) => Some(asking),
             (Work::Joining(members), Some(index)) => members.get_mut(index as usize)?.asking.as_mut(),
             _ => None,

@@ -67,25 +67,25 @@ impl Run {
     pub(crate) fn looked_around(&mut self, event: &Event) {
         match event {
             Event::ConditionMet { condition, why } => {
-                let state = self.conditions.entry(condition.clone()).or_default();
+                let state = self.checks.conditions.entry(condition.clone()).or_default();
                 state.now = Some(why.clone());
                 state.met = Some(why.clone());
             }
             Event::ProbesRequested { probes, next } => {
                 let open = (0..).zip(probes.iter().cloned()).collect();
                 let probing = PendingProbes { seq: self.seq, open, next: next.clone() };
-                if let Some(node) = &mut self.node {
+                if let Some(node) = &mut self.progress.node {
                     node.work = Work::Probing(probing);
                 }
             }
             Event::Probed { probe, condition, holds, failed, said, at_ms, tree, .. } => {
-                let known = self.conditions.entry(condition.clone()).or_default();
+                let known = self.checks.conditions.entry(condition.clone()).or_default();
                 known.looks += 1;
                 known.looked_ms = *at_ms;
                 known.holds = holds.then(|| said.clone());
                 known.failures = if *failed { known.failures + 1 } else { 0 };
                 if let (Some(Work::Probing(probing)), CommandId::Poll { index, .. }) =
-                    (self.node.as_mut().map(|node| &mut node.work), probe)
+                    (self.progress.node.as_mut().map(|node| &mut node.work), probe)
                 {
                     probing.open.remove(index);
                 }
@@ -117,7 +117,7 @@ fn holds_in(
     due: &[Str],
     kept: bool,
 ) -> Option<String> {
-    let known = run.conditions.get(place);
+    let known = run.checks.conditions.get(place);
     let met = || known.and_then(|known| known.met.clone());
     let kept = kept || matches!(verdict, Verdict::Every(_));
     let part = |(index, part): (usize, &Verdict)| {
@@ -151,7 +151,7 @@ pub fn has_reached_max(count: u32, max: u32) -> bool {
 
 /// The number of counted checking answers.
 pub(crate) fn count_checks(run: &Run) -> u32 {
-    run.counters.get(CHECKS).copied().unwrap_or(0)
+    run.progress.counters.get(CHECKS).copied().unwrap_or(0)
 }
 
 fn describe_count(max: u32, what: &str) -> String {
@@ -168,7 +168,7 @@ pub(crate) fn find_due_parts(run: &Run, verdict: &Verdict, now: i64) -> Vec<Str>
 }
 
 fn collect_due_parts(run: &Run, verdict: &Verdict, place: &str, now: i64, found: &mut Vec<Str>) {
-    let known = run.conditions.get(place);
+    let known = run.checks.conditions.get(place);
     match verdict {
         Verdict::Handler(_) => found.push(place.into()),
         Verdict::Poll(poll) => {

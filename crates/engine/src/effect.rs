@@ -360,12 +360,12 @@ impl Run {
             Event::ActionFound { step, index, action, value, handler: Some(kind), .. }
                 if *kind != EffectKind::Log =>
             {
-                self.effects.push(Effect {
+                self.effects.pending.push(Effect {
                     id: CommandId::Effect { seq: self.seq, index: *index },
                     kind: kind.clone(),
                     step: step.clone(),
-                    visit: self.visit.as_ref().map_or(0, |visit| visit.visit),
-                    iteration: self.iterations,
+                    visit: self.progress.visit.as_ref().map_or(0, |visit| visit.visit),
+                    iteration: self.progress.iterations,
                     action: action.clone(),
                     value: value.clone(),
                     attempt: 0,
@@ -376,14 +376,14 @@ impl Run {
                 });
             }
             Event::EffectsRequested(EffectsRequested { phase, first, effects }) => {
-                self.phase = Some(*phase);
+                self.effects.phase = Some(*phase);
                 for (index, kind) in (*first..).zip(effects) {
-                    self.effects.push(Effect {
+                    self.effects.pending.push(Effect {
                         id: CommandId::Effect { seq: self.seq, index },
                         kind: kind.clone(),
                         step: "".into(),
                         visit: 0,
-                        iteration: self.iterations,
+                        iteration: self.progress.iterations,
                         action: kind.word().into(),
                         value: BlobRef::for_bytes(b""),
                         attempt: 0,
@@ -394,9 +394,9 @@ impl Run {
                     });
                 }
             }
-            Event::ClosureNarrowed { closure, .. } => self.closure = Some(*closure),
+            Event::ClosureNarrowed { closure, .. } => self.effects.closure = Some(*closure),
             Event::EffectDelayed(EffectDelayed { effect, until_ms, delay, .. }) => {
-                if let Some(effect) = self.effects.iter_mut().find(|known| known.id == *effect) {
+                if let Some(effect) = self.effects.pending.iter_mut().find(|known| known.id == *effect) {
                     effect.not_before_ms = Some(*until_ms);
                     effect.attempt += 1;
                     effect.faults += u32::from(*delay == Delay::Fault);
@@ -405,13 +405,13 @@ impl Run {
                 }
             }
             Event::EffectResent { effect, .. } => {
-                if let Some(at) = self.unsettled.iter().position(|known| known.id == *effect) {
-                    let effect = self.unsettled.remove(at);
+                if let Some(at) = self.effects.unsettled.iter().position(|known| known.id == *effect) {
+                    let effect = self.effects.unsettled.remove(at);
                     if effect.kind == EffectKind::Comment {
-                        self.comment_unknown = false;
+                        self.effects.comment_unknown = false;
                     }
                     let attempt = effect.attempt + 1;
-                    self.effects.push(Effect {
+                    self.effects.pending.push(Effect {
                         attempt,
                         faults: 0,
                         looks: 0,
@@ -423,9 +423,11 @@ impl Run {
             }
             Event::EffectFinished(EffectFinished { effect, state, url, tree, .. }) => {
                 let of = |known: &Effect| known.id == *effect;
-                let found = self.effects.iter().position(of).map(|at| self.effects.remove(at));
                 let found =
-                    found.or_else(|| self.unsettled.iter().position(of).map(|at| self.unsettled.remove(at)));
+                    self.effects.pending.iter().position(of).map(|at| self.effects.pending.remove(at));
+                let found = found.or_else(|| {
+                    self.effects.unsettled.iter().position(of).map(|at| self.effects.unsettled.remove(at))
+                });
                 if let Some(effect) = found {
                     self.finished(effect, *state, url.as_deref());
                 }
@@ -434,22 +436,22 @@ impl Run {
             }
             Event::Ending(ending) => {
                 if ending.state == EndState::Completed {
-                    self.unfinalized = None;
+                    self.effects.unfinalized = None;
                 }
                 if !ending.stays {
-                    self.node = None;
-                    self.visit = None;
+                    self.progress.node = None;
+                    self.progress.visit = None;
                 }
-                self.ending = Some(ending.clone());
+                self.effects.ending = Some(ending.clone());
             }
             Event::Ended { .. } => {
-                self.ending = None;
+                self.effects.ending = None;
                 if matches!(&self.state, State::Ended { state: EndState::Cancelled, .. }) {
-                    self.effects.clear();
+                    self.effects.pending.clear();
                 }
             }
-            Event::QuestionAnswered { .. } => self.questions += 1,
-            Event::StepEntered { .. } => self.questions = 0,
+            Event::QuestionAnswered { .. } => self.context.questions += 1,
+            Event::StepEntered { .. } => self.context.questions = 0,
             _ => {}
         }
     }
@@ -457,24 +459,24 @@ impl Run {
     fn finished(&mut self, effect: Effect, state: EffectState, url: Option<&str>) {
         match (&effect.kind, state) {
             (EffectKind::Comment, EffectState::Done) => {
-                self.comments.retain(|known| *known != effect.value);
-                self.comments.push(effect.value);
-                self.comment_url = url.map(str::to_owned).or(self.comment_url.take());
-                self.comment_unknown = false;
+                self.effects.comments.retain(|known| *known != effect.value);
+                self.effects.comments.push(effect.value);
+                self.effects.comment_url = url.map(str::to_owned).or(self.effects.comment_url.take());
+                self.effects.comment_unknown = false;
             }
             // If a later look finds the comment, it has this text.
             (EffectKind::Comment, EffectState::Unknown) => {
-                self.comments.push(effect.value.clone());
-                self.comment_unknown = true;
-                self.unsettled.push(effect);
+                self.effects.comments.push(effect.value.clone());
+                self.effects.comment_unknown = true;
+                self.effects.unsettled.push(effect);
             }
             // What comes after it in the finalization depends on it. A retry repeats just the finalization.
             (kind, EffectState::Failed | EffectState::Unknown) if kind.finalizes() => {
-                self.effects.clear();
-                self.unfinalized = self.ending.take();
+                self.effects.pending.clear();
+                self.effects.unfinalized = self.effects.ending.take();
             }
             (EffectKind::Log | EffectKind::Exec { .. }, _) | (_, EffectState::Done) => {}
-            (_, EffectState::Failed | EffectState::Unknown) => self.unsettled.push(effect),
+            (_, EffectState::Failed | EffectState::Unknown) => self.effects.unsettled.push(effect),
         }
     }
 }

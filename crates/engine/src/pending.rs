@@ -26,7 +26,7 @@ use crate::{
 pub fn list_pending_commands(flow: &Flow, run: &Run) -> Vec<Command> {
     // Effects come before anything else, one after the other. A run that waits or has ended may have some as well.
     let stopped = matches!(&run.state, State::Suspended(waiting) if waiting.kind == WaitKind::Interrupted);
-    if let Some(effect) = run.effects.first().filter(|_| !stopped) {
+    if let Some(effect) = run.effects.pending.first().filter(|_| !stopped) {
         let program = match (&effect.kind, &flow.conduct.actions) {
             (EffectKind::Exec { path }, Some(actions)) => actions.program(path).cloned(),
             _ => None,
@@ -35,12 +35,12 @@ pub fn list_pending_commands(flow: &Flow, run: &Run) -> Vec<Command> {
             return Vec::new();
         }
         let (effect, tree) = (effect.clone(), run.tree.clone());
-        let (comments, comment_url) = (run.comments.clone(), run.comment_url.clone());
-        let comment_unknown = run.comment_unknown;
+        let (comments, comment_url) = (run.effects.comments.clone(), run.effects.comment_url.clone());
+        let comment_unknown = run.effects.comment_unknown;
         let command = EffectCommand { effect, program, comments, comment_url, comment_unknown, tree };
         return vec![Command::Effect(Box::new(command))];
     }
-    let (State::Running, Some(node)) = (&run.state, &run.node) else { return Vec::new() };
+    let (State::Running, Some(node)) = (&run.state, &run.progress.node) else { return Vec::new() };
     let Some(id) = flow.find(&node.step) else { return Vec::new() };
     let step = flow.step(id);
     match (&node.work, &step.act) {
@@ -154,13 +154,14 @@ fn list_probe_commands(flow: &Flow, run: &Run, probing: &PendingProbes) -> Vec<C
 }
 
 fn handler_input_of_run(run: &Run) -> HandlerInput {
-    let visit = run.visit.as_ref();
+    let visit = run.progress.visit.as_ref();
     HandlerInput {
         step: visit.map(|visit| visit.step.clone()).unwrap_or_default(),
         visit: visit.map_or(0, |visit| visit.visit),
         iteration: visit.map_or(0, |visit| visit.iteration),
-        answer: run.said.clone(),
+        answer: run.context.said.clone(),
         handoffs: run
+            .context
             .handoffs
             .iter()
             .flat_map(|(step, left)| left.iter().map(move |(key, kept)| (step, key, kept)))
@@ -175,7 +176,8 @@ fn handler_input_of_run(run: &Run) -> HandlerInput {
 
 /// Whether an ask can be paid for: where anything is limited it has set its share aside.
 fn is_funded(run: &Run, asking: &PendingAsk, member: Option<u16>) -> bool {
-    !run.ledger.limits() || run.ledger.reserved.contains_key(&CommandId::new(asking.seq, member))
+    !run.spending.ledger.limits()
+        || run.spending.ledger.reserved.contains_key(&CommandId::new(asking.seq, member))
 }
 
 /// The command of an ask; `None` when the step asks nobody, which no journal of this flow says.
@@ -206,6 +208,7 @@ fn build_ask_command(
     member: Option<u16>,
 ) -> AskCommand {
     let remedy = run
+        .progress
         .visit
         .as_ref()
         .and_then(|visit| visit.remedy.as_ref())
@@ -214,7 +217,7 @@ fn build_ask_command(
         Some(remedy) => remedy.prompt.clone(),
         None => render_template(run, step, &ask.prompt, None),
     };
-    if let (Some((note, _)), AskContext::Own) = (&run.note, &asking.context) {
+    if let (Some((note, _)), AskContext::Own) = (&run.context.note, &asking.context) {
         own.push(PromptPart::Text("\n\nA person adds:\n".into()));
         own.push(PromptPart::Blob { blob: note.clone(), fence: None });
         own.push(PromptPart::Text("\n".into()));
@@ -244,7 +247,7 @@ fn build_ask_command(
     AskCommand {
         id,
         step: step.name.clone(),
-        of: run.visit.as_ref().filter(|_| ask.role == Role::Check).map(|visit| visit.step.clone()),
+        of: run.progress.visit.as_ref().filter(|_| ask.role == Role::Check).map(|visit| visit.step.clone()),
         subject: None,
         persona: ask.persona.clone(),
         persona_names: ask.persona_names.clone(),
@@ -257,10 +260,10 @@ fn build_ask_command(
             .map(|system| render_template(run, step, system, None))
             .unwrap_or_default(),
         schema: ask.schema.filter(|_| owing.is_none()),
-        model: ask.model_of(run.visit.as_ref().map_or(1, |visit| visit.visit)).cloned(),
+        model: ask.model_of(run.progress.visit.as_ref().map_or(1, |visit| visit.visit)).cloned(),
         session: session_of_ask(run, ask, asking),
         boundary,
-        share: run.ledger.reserved.get(&id).copied().unwrap_or_default(),
+        share: run.spending.ledger.reserved.get(&id).copied().unwrap_or_default(),
         not_before_ms: asking.not_before_ms,
         tree: run.tree.clone(),
     }
@@ -295,7 +298,7 @@ fn session_of_ask(run: &Run, ask: &Ask, asking: &PendingAsk) -> Option<SessionUs
     if branch && asking.follow.is_some() {
         return None;
     }
-    let head = run.sessions.get(key)?;
+    let head = run.context.sessions.get(key)?;
     Some(SessionUse { id: head.id.clone(), totals: head.totals, branch })
 }
 

@@ -111,7 +111,7 @@ pub(crate) fn missing_inputs<'s>(run: &Run, step: &'s Step<StepId>) -> Vec<&'s S
 }
 
 fn handoff_of_step<'r>(run: &'r Run, step: &str, key: &str) -> Option<&'r crate::run::HandoffValue> {
-    run.handoffs.get(step)?.get(key)
+    run.context.handoffs.get(step)?.get(key)
 }
 
 struct PromptRenderer<'a> {
@@ -217,11 +217,11 @@ impl PromptRenderer<'_> {
     /// The newest content. Members of a parallel step read the content at the start of the step, whichever of them
     /// finishes first.
     fn report(&mut self, name: &str) {
-        let entered = match &self.run.node {
+        let entered = match &self.run.progress.node {
             Some(Node { work: Work::Joining(_), entered, .. }) => Some(*entered),
             _ => None,
         };
-        let versions = self.run.reports.versions(name).iter();
+        let versions = self.run.context.reports.versions(name).iter();
         let newest = versions.rev().find(|version| Some(version.order.0) != entered);
         match newest {
             Some(version) => self.blob(&version.content.clone(), Some(format!("report {name}").into())),
@@ -230,7 +230,7 @@ impl PromptRenderer<'_> {
     }
 
     fn previous(&mut self) {
-        match &*self.run.previous {
+        match &*self.run.context.previous {
             [StepAnswer { text: Some(text), outcome: None, .. }] => {
                 self.blob(&text.clone(), Some("previous answer".into()));
             }
@@ -255,23 +255,23 @@ impl PromptRenderer<'_> {
     }
 
     fn fact(&mut self, fact: Fact) {
-        let (now, max) = (self.run.iterations, self.run.iterations_max);
+        let (now, max) = (self.run.progress.iterations, self.run.progress.iterations_max);
         match fact {
             Fact::Iteration => self.text(&now.to_string()),
-            Fact::CompletedIterations => self.text(&self.run.finished.to_string()),
+            Fact::CompletedIterations => self.text(&self.run.progress.finished.to_string()),
             Fact::MaxIterations => self.text(&max.to_string()),
             Fact::Checks => self.text(&crate::completion_state::count_checks(self.run).to_string()),
             Fact::Remaining => self.text(&(max + 1).saturating_sub(now).to_string()),
             Fact::PreviousSummary => {
-                if let Some(summary) = &self.run.summary {
+                if let Some(summary) = &self.run.context.summary {
                     self.blob(&summary.clone(), Some("previous answer".into()));
                 }
             }
             Fact::PreviousResponse => self.previous(),
             Fact::Visit => {
                 // A remedy's prompt is rendered before its visit starts.
-                let next = || self.run.visits.get(&self.step.name).copied().unwrap_or(0) + 1;
-                let visit = self.run.visit.as_ref().map_or_else(next, |visit| visit.visit);
+                let next = || self.run.progress.visits.get(&self.step.name).copied().unwrap_or(0) + 1;
+                let visit = self.run.progress.visit.as_ref().map_or_else(next, |visit| visit.visit);
                 self.text(&visit.to_string());
             }
             Fact::ReportDir => {
@@ -280,7 +280,7 @@ impl PromptRenderer<'_> {
                 }
             }
             Fact::UserInputs => {
-                for (index, input) in self.run.user_inputs.iter().enumerate() {
+                for (index, input) in self.run.context.user_inputs.iter().enumerate() {
                     if index > 0 {
                         self.text("\n");
                     }
@@ -288,7 +288,7 @@ impl PromptRenderer<'_> {
                 }
             }
             Fact::Rounds => {
-                let rounds = self.run.visit.as_ref().map_or(0, |visit| visit.rounds);
+                let rounds = self.run.progress.visit.as_ref().map_or(0, |visit| visit.rounds);
                 self.text(&rounds.to_string());
             }
         }

@@ -39,7 +39,7 @@ pub fn resolve_target(
         Target::Step(step) => Ok(Route::Step(*step)),
         Target::End(ending) => Ok(Route::End(ending.clone())),
         Target::Origin { among } => {
-            let origin = run.origins.get(from).and_then(|origin| flow.find(origin));
+            let origin = run.progress.origins.get(from).and_then(|origin| flow.find(origin));
             let step = origin.filter(|origin| among.contains(origin)).or_else(|| flow.find(from));
             step.map(Route::Step).ok_or_else(|| InvalidAnswer::wrong("nobody handed off"))
         }
@@ -128,7 +128,7 @@ impl Run {
 
 /// The newest short handoff value of this name from any step.
 fn find_newest_handoff(run: &Run, key: &str) -> Option<SelectorValue> {
-    let left = run.handoffs.values().filter_map(|left| left.get(key));
+    let left = run.context.handoffs.values().filter_map(|left| left.get(key));
     let kept = left.max_by_key(|kept| kept.order)?;
     let text = kept.scalar.as_ref()?.to_string();
     let number = if kept.text { None } else { text.parse().ok() };
@@ -158,7 +158,7 @@ mod tests {
             text: is_text,
             order: (1, 0),
         };
-        run.handoffs.entry("a".into()).or_default().insert("rounds".into(), kept);
+        run.context.handoffs.entry("a".into()).or_default().insert("rounds".into(), kept);
         run
     }
 

@@ -33,32 +33,53 @@ pub struct Run {
     pub started: Option<Arc<RunStarted>>,
     /// Whether it goes on.
     pub state: State,
+    /// The state of the worktree.
+    pub tree: Option<TreeState>,
+    /// The record of the last inspection of the worktree after running asks were stopped.
+    pub looked: Option<u64>,
+    pub progress: RunProgress,
+    pub context: PromptContext,
+    pub checks: RunChecks,
+    pub effects: RunEffects,
+    pub spending: RunSpending,
+}
+
+/// Where a run stands, and how it came there.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RunProgress {
     /// The current step.
     pub node: Option<Node>,
     /// The open visit. It ends when another counted step is entered.
     pub visit: Option<Visit>,
     /// The last counted step that was entered.
     pub last_step: Option<Str>,
-    /// What a person adds to the prompt of the visit that a retry begins, and whether that visit began.
-    pub note: Option<(BlobRef, bool)>,
     /// The number of entered iterations.
     pub iterations: u32,
     /// The number of finished iterations.
     pub finished: u32,
+    /// The maximum number of iterations, as set by the last resume.
+    pub iterations_max: u32,
     /// The number of visits by step.
     pub visits: BTreeMap<Str, u32>,
     /// The counters of bounded edges.
     pub counters: BTreeMap<Str, u32>,
     /// The step that handed off to each step.
     pub origins: BTreeMap<Str, Str>,
+    /// The finished top-level steps since a monitor last acted.
+    pub history: Vec<Str>,
+}
+
+/// What prompts can say.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PromptContext {
+    /// What a person adds to the prompt of the visit that a retry begins, and whether that visit began.
+    pub note: Option<(BlobRef, bool)>,
     /// Handoff values by step and name; the newest visit wins.
     pub handoffs: BTreeMap<Str, BTreeMap<Str, HandoffValue>>,
     /// The summary of the last answer.
     pub summary: Option<BlobRef>,
     /// The last answer of a step, not of its judges or checks.
     pub said: Option<LastAnswer>,
-    /// The state of the verdict's parts, by index.
-    pub conditions: BTreeMap<Str, ConditionState>,
     /// The answer of the last visit that ended well, which prompts call the previous response.
     pub previous: Vec<StepAnswer>,
     /// The previous response at the start of the open visit, for a remedy of that visit.
@@ -72,8 +93,17 @@ pub struct Run {
     pub again: bool,
     /// The answers of persons, oldest first.
     pub user_inputs: Vec<BlobRef>,
+    /// The number of questions of this visit that were answered without a person.
+    pub questions: u32,
     /// The heads of sessions, by key.
     pub sessions: BTreeMap<Str, SessionHead>,
+}
+
+/// What validators found, and how much of the completion rule holds.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RunChecks {
+    /// The state of the verdict's parts, by index.
+    pub conditions: BTreeMap<Str, ConditionState>,
     /// The validators that failed and have not passed since, by step and index. While there is one, no completion rule
     /// ends the run.
     pub failing: BTreeMap<(Str, u16), Str>,
@@ -81,14 +111,13 @@ pub struct Run {
     pub failed_at: Option<Str>,
     /// The steps whose validators all passed when they last ran.
     pub validated: BTreeSet<Str>,
-    /// The finished top-level steps since a monitor last acted.
-    pub history: Vec<Str>,
-    /// The last failure of an ask, until one answers or the run is resumed. A stop for lack of budget names it.
-    pub last_fault: Option<(FaultClass, String)>,
-    /// The answered asks, so that a repeated answer is not charged twice.
-    pub settled: BTreeSet<CommandId>,
+}
+
+/// What a run does outside of its worktree.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RunEffects {
     /// The effects that were requested and are not done yet, in order.
-    pub effects: Vec<Effect>,
+    pub pending: Vec<Effect>,
     /// Effects on GitHub that failed, or whose result is unknown.
     pub unsettled: Vec<Effect>,
     /// What the labels of the issue show.
@@ -103,28 +132,29 @@ pub struct Run {
     pub comment_unknown: bool,
     /// The end that the run would have had if its work had been merged and pushed.
     pub unfinalized: Option<RunEnd>,
-    /// The end of the run once these effects are done.
+    /// The end of the run once the pending effects are done.
     pub ending: Option<RunEnd>,
-    /// The number of questions of this visit that were answered without a person.
-    pub questions: u32,
-    /// The state of the worktree.
-    pub tree: Option<TreeState>,
-    /// The record of the last inspection of the worktree after running asks were stopped.
-    pub looked: Option<u64>,
+}
+
+/// What a run has used, and what it may use.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RunSpending {
     pub usage: Usage,
     /// The budget, and the reservations of pending asks.
     pub ledger: Ledger,
-    /// The maximum number of iterations, as set by the last resume.
-    pub iterations_max: u32,
+    /// The answered asks, so that a repeated answer is not charged twice.
+    pub settled: BTreeSet<CommandId>,
     /// The maximum number of repairs, as set by the last resume.
     pub repairs_max: u32,
+    /// The last failure of an ask, until one answers or the run is resumed. A stop for lack of budget names it.
+    pub last_fault: Option<(FaultClass, String)>,
 }
 
 impl Run {
     /// Why no further ask can start. Begins with the failed call that used the budget up, if one did: that is what the user has to fix.
     pub(crate) fn describe_lack(&self, lack: Lack) -> String {
-        let described = self.ledger.describe(lack);
-        match &self.last_fault {
+        let described = self.spending.ledger.describe(lack);
+        match &self.spending.last_fault {
             // An ask that reached its own limit is its own cause.
             Some((class, message)) if lack != Lack::Overspent => {
                 format!("{}: {message}; {described}", class.words())

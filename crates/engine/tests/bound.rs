@@ -66,7 +66,7 @@ fn answer(case: &Case<'_>, seed: u64, ask: &AskCommand, agents: Agents, command:
         (Agents::Bad, _) if repairs < REPAIRS_MAX => said(Answer::default()),
         (Agents::Asking, _)
             if case.flow.conduct.auto_response.is_some()
-                && case.run.questions < cuegate_flow::model::Conduct::QUESTIONS_MAX =>
+                && case.run.context.questions < cuegate_flow::model::Conduct::QUESTIONS_MAX =>
         {
             said(Answer { asks_person: Some("which one?".to_owned()), ..Answer::default() })
         }
@@ -81,7 +81,7 @@ fn answer(case: &Case<'_>, seed: u64, ask: &AskCommand, agents: Agents, command:
 
 /// The totals of a run, by their names in the bound.
 fn observed(case: &Case<'_>) -> BTreeMap<&'static str, u64> {
-    let mut did = BTreeMap::from([("iterations", u64::from(case.run.iterations))]);
+    let mut did = BTreeMap::from([("iterations", u64::from(case.run.progress.iterations))]);
     let mut count = |what, times| *did.entry(what).or_default() += times;
     for event in case.events.iter().flatten() {
         match event {

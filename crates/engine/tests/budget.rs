@@ -22,12 +22,12 @@ fn budget(usd_micro: u64, tokens: u64, asks: u64) -> Budget {
 /// Whether the run stopped at its budget.
 fn stopped(case: &Case<'_>) -> bool {
     matches!(case.run.state, State::Ended { state: EndState::Exhausted, hold: None, .. })
-        && case.run.node.is_some()
+        && case.run.progress.node.is_some()
 }
 
 /// Doubles every limit.
 fn top_up(case: &mut Case<'_>) {
-    let had = case.run.ledger.budget;
+    let had = case.run.spending.ledger.budget;
     let twice = |limit: Option<u64>| limit.map(|limit| limit * 2 + 1);
     let more = Budget {
         usd_micro: twice(had.usd_micro),
@@ -44,7 +44,7 @@ fn top_up(case: &mut Case<'_>) {
 
 /// Holds after every record, as long as no ask exceeds its reservation.
 fn within(case: &Case<'_>) {
-    let ledger = &case.run.ledger;
+    let ledger = &case.run.spending.ledger;
     let (spent, reserved, budget) = (ledger.spent, ledger.reserved(), ledger.budget);
     let holds = |most: Option<u64>, sum: u64| most.is_none_or(|most| sum <= most);
     assert!(holds(budget.usd_micro, spent.usd_micro + reserved.usd_micro), "{ledger:?}");
@@ -82,7 +82,11 @@ fn drive<'f>(flow: &'f Flow, start: Budget, mut step: impl FnMut(&mut Case<'f>, 
             return case;
         } else if !case.unblock() {
             let pending = case.pending();
-            assert!(!pending.is_empty(), "a run that goes on wants something: {:?}", case.run.ledger);
+            assert!(
+                !pending.is_empty(),
+                "a run that goes on wants something: {:?}",
+                case.run.spending.ledger
+            );
             step(&mut case, &pending);
         }
     }
@@ -170,9 +174,9 @@ fn an_interrupted_ask_of_unknown_usage_is_settled_at_its_reservation_and_repeate
         tools: Default::default()
     }));
     assert_ne!(first(&case), ask);
-    let spent = case.run.ledger.spent;
+    let spent = case.run.spending.ledger.spent;
     assert_eq!((spent.usd_micro, spent.tokens, spent.asks), (300, 40, 1));
-    assert_eq!(case.run.usage.input_tokens, 3, "what was seen is what was seen");
+    assert_eq!(case.run.spending.usage.input_tokens, 3, "what was seen is what was seen");
     let late = Completion::Cut { ask, usage, usage_unknown: true, spoilt: false, tools: Default::default() };
     assert!(!case.complete(late), "a cut that is told twice is no decision");
 }
@@ -213,7 +217,7 @@ fn an_unknown_cost_is_settled_at_the_reservation() {
         limit: None,
     };
     assert!(case.complete(Completion::Faulted { ask, fault, seen: None }));
-    assert_eq!(case.run.ledger.spent.usd_micro, 5_000_000);
+    assert_eq!(case.run.spending.ledger.spent.usd_micro, 5_000_000);
     assert!(stopped(&case), "nothing is left for another try");
     let State::Ended { reason, .. } = &case.run.state else { unreachable!("it stopped") };
     assert_eq!(
@@ -221,9 +225,9 @@ fn an_unknown_cost_is_settled_at_the_reservation() {
         "agent crashed: gone; the budget of $5.00 is used up: $0.00 were spent, plus $5.00 reserved for calls of unknown \
          usage"
     );
-    assert!(case.run.ledger.lacks(Budget::default()).is_none(), "nothing is known to be spent");
+    assert!(case.run.spending.ledger.lacks(Budget::default()).is_none(), "nothing is known to be spent");
     assert!(case.complete(Completion::Resumed(Box::default())));
-    assert_eq!((case.run.ledger.spent.usd_micro, &case.run.state), (0, &State::Running));
+    assert_eq!((case.run.spending.ledger.spent.usd_micro, &case.run.state), (0, &State::Running));
 }
 
 #[test]
@@ -239,9 +243,9 @@ fn an_interrupted_ask_costs_what_it_reported() {
         let cut =
             Completion::Cut { ask, usage, usage_unknown: false, spoilt: false, tools: Default::default() };
         assert!(case.complete(cut));
-        assert_eq!((case.run.ledger.spent.usd_micro, case.run.ledger.spent.tokens), spent);
+        assert_eq!((case.run.spending.ledger.spent.usd_micro, case.run.spending.ledger.spent.tokens), spent);
     }
-    let shares: Vec<_> = case.run.ledger.reserved.values().map(|share| share.usd_micro).collect();
+    let shares: Vec<_> = case.run.spending.ledger.reserved.values().map(|share| share.usd_micro).collect();
     assert_eq!(shares, [Some(1_000_000)], "a fifth of the budget");
 }
 
@@ -263,7 +267,7 @@ fn a_rejected_ask_costs_nothing() {
         limit: None,
     };
     assert!(case.complete(Completion::Faulted { ask, fault, seen: None }));
-    let spent = case.run.ledger.spent;
+    let spent = case.run.spending.ledger.spent;
     assert_eq!((spent.usd_micro, spent.tokens, spent.asks), (0, 0, 1));
     assert_eq!(case.run.state, State::Running);
 }
@@ -280,5 +284,5 @@ fn the_time_limit_interrupts_running_asks() {
     let more = Budget { driven_ms: Some(2_000), ..Budget::default() };
     assert!(case.complete(nothing), "the time was not told as used up, so there is some left");
     assert_eq!(case.pending(), before, "an answer that arrived meanwhile is adopted under the same name");
-    assert!(case.run.ledger.lacks(more).is_none());
+    assert!(case.run.spending.ledger.lacks(more).is_none());
 }

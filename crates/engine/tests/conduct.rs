@@ -194,7 +194,7 @@ fn a_cancelled_run_has_no_effects() {
     let mut case = start(&flow);
     say(&mut case, "handoff", &block("label", 1));
     case.complete(Completion::Cancelled { seen: None });
-    assert!(case.ended() && case.pending().is_empty() && case.run.effects.is_empty());
+    assert!(case.ended() && case.pending().is_empty() && case.run.effects.pending.is_empty());
 }
 
 #[test]

@@ -51,10 +51,11 @@ fn end_of(case: &Case<'_>) -> End {
                 _ => None,
             })
             .collect(),
-        iterations: run.iterations,
-        usage: run.usage,
-        counters: run.counters.iter().map(|(name, value)| (name.clone(), *value)).collect(),
+        iterations: run.progress.iterations,
+        usage: run.spending.usage,
+        counters: run.progress.counters.iter().map(|(name, value)| (name.clone(), *value)).collect(),
         left: run
+            .context
             .handoffs
             .iter()
             .flat_map(|(step, left)| {
@@ -62,6 +63,7 @@ fn end_of(case: &Case<'_>) -> End {
             })
             .collect(),
         reports: run
+            .context
             .reports
             .files()
             .into_iter()
@@ -71,6 +73,7 @@ fn end_of(case: &Case<'_>) -> End {
             })
             .collect(),
         said: run
+            .context
             .previous
             .iter()
             .map(|spoken| (spoken.step.clone(), spoken.text.as_ref().map(|text| text.digest.clone())))
@@ -84,12 +87,12 @@ fn check(case: &Case<'_>) {
     let folded = Run::fold(case.events.iter().map(Vec::as_slice));
     assert_eq!(folded, case.run, "the state is the fold of the journal");
     let run = &case.run;
-    assert!(run.iterations <= run.iterations_max, "no run passes its limit");
+    assert!(run.progress.iterations <= run.progress.iterations_max, "no run passes its limit");
     for command in case.pending() {
-        assert!(!run.settled.contains(&command.id()), "what is answered is not asked again");
+        assert!(!run.spending.settled.contains(&command.id()), "what is answered is not asked again");
     }
     if matches!(run.state, State::Running) {
-        assert!(!case.pending().is_empty(), "a run that goes on wants something: {:?}", run.node);
+        assert!(!case.pending().is_empty(), "a run that goes on wants something: {:?}", run.progress.node);
     }
 }
 
@@ -224,7 +227,7 @@ fn a_stray_answer_is_charged_once_and_never_routes() {
     let before = case.pending();
     assert!(case.complete(stray(77)));
     assert!(!case.complete(stray(77)));
-    assert_eq!(case.run.usage.input_tokens, 7);
+    assert_eq!(case.run.spending.usage.input_tokens, 7);
     assert_eq!(case.pending(), before);
 }
 

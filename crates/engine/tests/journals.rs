@@ -26,7 +26,7 @@ fn recorded_journals_are_read() {
             State::New | State::Running => "running".to_owned(),
         };
         let flow = flows::all().into_iter().find(|flow| flow.name == run.started().flow).unwrap();
-        assert_eq!(name, format!("{}-{state}-{}", flow.name, run.iterations));
+        assert_eq!(name, format!("{}-{state}-{}", flow.name, run.progress.iterations));
         assert_eq!(list_pending_commands(&flow, &run).is_empty(), state != "running", "{name}");
         read += 1;
     }

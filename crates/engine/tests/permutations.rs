@@ -111,9 +111,9 @@ fn respond(case: &Case<'_>, lead: Lead, ask: &AskCommand) -> Completion {
             "",
         )
     };
-    let group = case.run.visits.get("group").copied().unwrap_or_default();
+    let group = case.run.progress.visits.get("group").copied().unwrap_or_default();
     assert_eq!(group, 1, "the group is visited once");
-    let again = !case.run.user_inputs.is_empty();
+    let again = !case.run.context.user_inputs.is_empty();
     match &*ask.step {
         "fix" => answered(ask, Some(json!({"action": "done"})), ""),
         "group@judge" => {
@@ -213,6 +213,7 @@ fn told(case: &Case<'_>, prompts: BTreeMap<String, String>) -> Tale {
     }
     let run = &case.run;
     let reports: Vec<String> = run
+        .context
         .reports
         .files()
         .iter()
@@ -221,7 +222,8 @@ fn told(case: &Case<'_>, prompts: BTreeMap<String, String>) -> Tale {
             format!("{} {} {} {}", file.path, version.step, version.visit, version.content.digest)
         })
         .collect();
-    let heads: Vec<(&str, &str)> = run.sessions.iter().map(|(key, head)| (&**key, &*head.id)).collect();
+    let heads: Vec<(&str, &str)> =
+        run.context.sessions.iter().map(|(key, head)| (&**key, &*head.id)).collect();
     let State::Ended { state, reason, .. } = &run.state else { unreachable!("it ended") };
     Tale {
         end: format!("{state:?}: {reason}"),
@@ -231,7 +233,13 @@ fn told(case: &Case<'_>, prompts: BTreeMap<String, String>) -> Tale {
         asks,
         state: format!(
             "{:?} {:?} {heads:?} {reports:?} {:?} {:?} {:?} {} {}",
-            run.previous, run.user_inputs, run.visits, run.usage, run.history, run.iterations, run.finished
+            run.context.previous,
+            run.context.user_inputs,
+            run.progress.visits,
+            run.spending.usage,
+            run.progress.history,
+            run.progress.iterations,
+            run.progress.finished
         ),
     }
 }

@@ -200,7 +200,8 @@ fn one_answer_has_a_response_a_report_and_an_outcome() {
     );
     assert!(script.prompt("work").starts_with("Do work. plan=<report plan.md:2>;"));
     assert!(script.prompt("work").contains("visit=2"));
-    let files: Vec<String> = script.case.run.reports.files().into_iter().map(|file| file.path).collect();
+    let files: Vec<String> =
+        script.case.run.context.reports.files().into_iter().map(|file| file.path).collect();
     assert_eq!(
         files,
         ["report-versions/1/plan.md", "reports/plan.md", "report-versions/1/scope.md", "reports/scope.md"]
@@ -243,7 +244,7 @@ fn reports_are_requested_in_a_read_only_fork() {
         answer.session = Some("s2".to_owned());
     });
     // The exchange in a fork is not part of the session.
-    assert_eq!(script.case.run.sessions["run"].id, "s1");
+    assert_eq!(script.case.run.context.sessions["run"].id, "s1");
     script.text("plan", "S");
     assert_eq!(script.asks()[0].session.as_ref().map(|session| session.branch), Some(false));
 }
@@ -342,7 +343,7 @@ fn members_are_joined_by_rules_in_their_order() {
         "Do fix. said=### a (approved)\n<answer of a:14>\n### b (needs_fix)\n<answer of b:15>\n### c (approved)\n<answer of c:14>\n; "
     );
     // The last member's value of a name is the newest, whatever the order of answers.
-    let newest = script.case.run.reports.versions("review.md").last().unwrap();
+    let newest = script.case.run.context.reports.versions("review.md").last().unwrap();
     assert_eq!(&*newest.step, "c");
     script.say("fix", json!({"action": "done"}));
     assert_eq!(script.prompt("a"), "Do a. seen=<report review.md:4>; ");

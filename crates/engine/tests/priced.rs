@@ -33,12 +33,12 @@ fn no_run_exceeds_its_cost_bound() {
         for seed in 0..SEEDS {
             let mut case = start(&flow, priced(&flow));
             for turn in 0..DECISIONS_MAX {
-                let ledger = &case.run.ledger;
+                let ledger = &case.run.spending.ledger;
                 assert!(ledger.asks_max.is_some_and(|most| ledger.answered <= most), "{ledger:?}");
                 match &case.run.state {
                     State::Ended { state: EndState::Exhausted, hold, .. } => {
-                        let further = hold.is_some() && case.run.iterations < 60;
-                        let iterations_max = further.then_some(case.run.iterations_max + 2);
+                        let further = hold.is_some() && case.run.progress.iterations < 60;
+                        let iterations_max = further.then_some(case.run.progress.iterations_max + 2);
                         let resume = ResumeSettings { iterations_max, ..ResumeSettings::default() };
                         if !further || !case.complete(Completion::Resumed(Box::new(resume))) {
                             break;
@@ -63,7 +63,7 @@ fn no_run_exceeds_its_cost_bound() {
                     }
                 }
             }
-            full += u32::from(case.run.ledger.asks_max == Some(case.run.ledger.answered));
+            full += u32::from(case.run.spending.ledger.asks_max == Some(case.run.spending.ledger.answered));
         }
     }
     assert!(persons > 100 && resumed > 100 && full > 0, "{persons} persons, {resumed} resumed, {full} full");
@@ -79,6 +79,6 @@ fn a_run_beyond_its_cost_bound_goes_on_and_is_reported() {
         let completion = (0..).map(|seed| respond(&case, seed, &command)).find(answers).unwrap();
         assert!(case.complete(completion));
         assert_eq!(case.run.state, State::Running);
-        assert_eq!(case.run.ledger.beyond_bound(), (answered > 1).then_some((answered, 1)));
+        assert_eq!(case.run.spending.ledger.beyond_bound(), (answered > 1).then_some((answered, 1)));
     }
 }

@@ -58,7 +58,7 @@ fn more(dice: &mut Dice, had: Budget, driven_ms: u64) -> Budget {
 
 /// Checks the budget after every record, and that each pending ask has a reservation.
 fn within(case: &Case<'_>, pending: &[Command]) {
-    let ledger = &case.run.ledger;
+    let ledger = &case.run.spending.ledger;
     let (spent, reserved, budget) = (ledger.spent, ledger.reserved(), ledger.budget);
     let holds = |most: Option<u64>, sum: u64| most.is_none_or(|most| sum <= most);
     assert!(holds(budget.usd_micro, spent.usd_micro + reserved.usd_micro), "{ledger:?}");
@@ -84,8 +84,12 @@ fn happens(case: &mut Case<'_>, dice: &mut Dice, pending: &[Command]) -> (&'stat
     if let State::Ended { state: EndState::Exhausted, hold, .. } = &case.run.state {
         let held = hold.is_some();
         let resume = ResumeSettings {
-            budget: Some(more(dice, case.run.ledger.budget, case.run.ledger.spent.driven_ms)),
-            iterations_max: held.then_some(case.run.iterations_max + 3),
+            budget: Some(more(
+                dice,
+                case.run.spending.ledger.budget,
+                case.run.spending.ledger.spent.driven_ms,
+            )),
+            iterations_max: held.then_some(case.run.progress.iterations_max + 3),
             ..ResumeSettings::default()
         };
         return ("resumed with more", case.decide(driven, Completion::Resumed(Box::new(resume))));
@@ -109,7 +113,7 @@ fn happens(case: &mut Case<'_>, dice: &mut Dice, pending: &[Command]) -> (&'stat
         }
         (_, 2) => ("interrupted", case.decide(driven, Completion::Interrupted { seen: None })),
         (_, 3) => ("time told", case.decide(driven, Completion::TimePassed)),
-        (_, 4) if case.run.ledger.budget.driven_ms.is_some() => {
+        (_, 4) if case.run.spending.ledger.budget.driven_ms.is_some() => {
             ("out of time", case.decide(driven, Completion::OutOfTime { seen: None }))
         }
         (_, 5) => {
@@ -177,7 +181,7 @@ fn runs(all: &[Arc<Flow>], first: u64) -> (u64, BTreeMap<&'static str, u64>) {
             let pending = case.pending();
             within(&case, &pending);
             *seen.entry("with several asks at once").or_default() +=
-                u64::from(case.run.ledger.reserved.len() > 1);
+                u64::from(case.run.spending.ledger.reserved.len() > 1);
             if matches!(&case.run.state, State::Ended { state, .. } if *state != EndState::Exhausted) {
                 break;
             }
@@ -186,7 +190,7 @@ fn runs(all: &[Arc<Flow>], first: u64) -> (u64, BTreeMap<&'static str, u64>) {
             decisions += u64::from(decided);
         }
         let stopped = case.events.iter().flatten().any(|event| matches!(event, Event::Overspent { .. }));
-        assert!(!stopped, "nobody passes a share: {:?}", case.run.ledger);
+        assert!(!stopped, "nobody passes a share: {:?}", case.run.spending.ledger);
         *seen.entry("runs").or_default() += 1;
     }
     (decisions, seen)

@@ -512,7 +512,7 @@ fn late_and_repeated_polls_never_route() {
 fn a_run_at_its_limit_polls_before_it_is_exhausted() {
     let polled = flow(Verdict::Poll(poll("file")));
     let mut run = Driven::start(&polled);
-    run.0.run.iterations_max = 1;
+    run.0.run.progress.iterations_max = 1;
     run.next();
     assert_eq!(run.probes().len(), 1);
     // The run can be interrupted during polls, and continues them.

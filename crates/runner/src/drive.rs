@@ -196,7 +196,7 @@ pub async fn drive_run<P: Executor + 'static>(
 
 /// Whether a run has ended and nothing of it is tried again.
 fn has_ended(run: &Run) -> bool {
-    matches!(run.state, State::Ended { .. }) && run.effects.is_empty()
+    matches!(run.state, State::Ended { .. }) && run.effects.pending.is_empty()
 }
 
 /// Whether `stop` turns true right after an error. A terminal's Ctrl-C also reaches the git processes that inspect the

@@ -388,7 +388,7 @@ impl Executor for LocalExecutor {
 
     fn keep(&self, run: &Run) -> Result<(), Error> {
         let ExecutorSettings { home, run: id, journal, .. } = &self.setting;
-        reports::write_report_files(&**journal, &home.run(id), &run.reports)
+        reports::write_report_files(&**journal, &home.run(id), &run.context.reports)
     }
 
     fn forget(&self, id: CommandId) {

@@ -180,7 +180,7 @@ impl RunWriter {
 
     /// The rest of the time limit; `None` without a limit.
     pub fn time_left(&self) -> Option<Duration> {
-        let ledger = &self.run.ledger;
+        let ledger = &self.run.spending.ledger;
         let most = Duration::from_millis(ledger.budget.driven_ms?);
         let spent = Duration::from_millis(ledger.spent.driven_ms);
         Some(most.saturating_sub(spent).saturating_sub(self.elapsed()))
@@ -188,7 +188,7 @@ impl RunWriter {
 
     /// Whether the elapsed time has to be journaled now, so that a kill cannot lose more of a limited time.
     pub fn must_journal_time(&self) -> bool {
-        self.run.ledger.budget.driven_ms.is_some_and(|most| {
+        self.run.spending.ledger.budget.driven_ms.is_some_and(|most| {
             self.elapsed() >= Duration::from_millis(most / 50).clamp(JOURNAL_TIME_MIN, JOURNAL_TIME_MAX)
         })
     }

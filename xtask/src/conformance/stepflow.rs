@@ -194,7 +194,7 @@ fn told(names: &Names, run: &Run, events: &[Event]) -> Value {
     json!({
         "success": completed,
         "finalStepId": names.theirs(&last),
-        "total": run.iterations,
+        "total": run.progress.iterations,
         "history": history,
     })
 }

@@ -137,7 +137,7 @@ impl World {
 
     /// The current step.
     pub(super) fn stands_on(&self) -> Option<&str> {
-        self.run.node.as_ref().map(|node| &*node.step)
+        self.run.progress.node.as_ref().map(|node| &*node.step)
     }
 
     /// How and why the run ended.

@@ -208,7 +208,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     let entries = cuegate_runner::read_records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let (flow, settings) = reload_with(&**journal, &run)?;
-    if let Some(node) = &run.node
+    if let Some(node) = &run.progress.node
         && flow.find(&node.step).is_none()
     {
         return Err(Failure {
@@ -242,7 +242,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     };
     // Model names are specific to a provider.
     let model = again.model.clone().or_else(|| started.model.clone().filter(|_| name == started.provider));
-    let budget = book.run().ledger.budget.with(again.budget);
+    let budget = book.run().spending.ledger.budget.with(again.budget);
     let agent = Agent::find(&name, script.as_ref(), model.as_deref(), book.flow(), &budget, program, config)?;
     // A run that was started without a sandbox continues without one, and never the other way round by itself.
     let unsandboxed = again.unsandboxed || !started.sandboxed;

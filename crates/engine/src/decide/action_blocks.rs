@@ -26,7 +26,7 @@ use crate::{
 pub(super) fn answers_question(decider: &mut Decider<'_>, scope: &AskScope<'_>, question: &str) -> bool {
     let (step, member) = (&scope.step.name, scope.member);
     let Some(response) = decider.flow.conduct.auto_response.clone() else { return false };
-    if decider.run.questions >= Conduct::QUESTIONS_MAX {
+    if decider.run.context.questions >= Conduct::QUESTIONS_MAX {
         return false;
     }
     let question = decider.keep(question);

@@ -58,7 +58,7 @@ pub(super) fn receive_answer(
     seen: Option<TreeChange>,
 ) {
     // The answer was already journaled as settled; ignore it until the run is resumed.
-    if decider.run.settled.contains(&ask) {
+    if decider.run.spending.settled.contains(&ask) {
         return;
     }
     if decider.run.asking(ask).is_none() {
@@ -195,8 +195,8 @@ fn record_answer(
         _ => None,
     };
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
-    let beyond = decider.run.ledger.beyond(ask, &answer.usage);
-    let (of, share) = decider.run.ledger.reached(ask, &answer.usage);
+    let beyond = decider.run.spending.ledger.beyond(ask, &answer.usage);
+    let (of, share) = decider.run.spending.ledger.reached(ask, &answer.usage);
     decider.emit(Event::Answered {
         ask,
         step: asked.name.clone(),

@@ -20,7 +20,7 @@ pub(super) fn repeat_cut_ask(
     spoilt: bool,
     tools: Tools,
 ) {
-    if decider.run.settled.contains(&ask) {
+    if decider.run.spending.settled.contains(&ask) {
         return;
     }
     let Some((name, member, asking)) = decider.run.asking(ask) else { return };
@@ -30,7 +30,7 @@ pub(super) fn repeat_cut_ask(
         Act::Ask(ask) => session_key(ask).cloned(),
         _ => None,
     });
-    let spoilt = key.filter(|key| spoilt && decider.run.sessions.contains_key(key));
+    let spoilt = key.filter(|key| spoilt && decider.run.context.sessions.contains_key(key));
     decider.tools_used(ask, &asked, tools);
     decider.emit(Event::AskCut { ask, step: asked, usage, usage_unknown, spoilt });
     repeat_ask(decider, &name, member, &asking);
@@ -43,7 +43,7 @@ pub(super) fn out_of_time(decider: &mut Decider<'_>, seen: Option<TreeChange>) {
         return;
     }
     super::control::left_behind(decider, seen);
-    let reason = decider.run.ledger.describe(crate::budget::Lack::Time);
+    let reason = decider.run.spending.ledger.describe(crate::budget::Lack::Time);
     decider.stop(reason);
 }
 

@@ -29,7 +29,7 @@ pub(super) fn receive_fault(
     fault: Fault,
     seen: Option<TreeChange>,
 ) {
-    if decider.run.settled.contains(&ask) {
+    if decider.run.spending.settled.contains(&ask) {
         return;
     }
     if decider.run.asking(ask).is_none() {
@@ -44,7 +44,7 @@ pub(super) fn receive_fault(
     let violated = rejected_answer::find_boundary_violations(decider, &scope, seen.as_ref());
     let (seen, broke) = if violated.is_empty() { (seen, None) } else { (None, seen) };
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
-    let (of, share) = decider.run.ledger.reached(ask, &fault.usage);
+    let (of, share) = decider.run.spending.ledger.reached(ask, &fault.usage);
     let of = fault.limit.unwrap_or(of);
     decider.tools_used(ask, &asked.name, fault.tools.clone());
     let spoilt = spoilt_session(asked, &fault).filter(|_| violated.is_empty());
@@ -130,8 +130,8 @@ pub(super) fn receive_fault(
             let what = format!("a call of `{}` was stopped at its limit: {}", asked.name, fault.message);
             decider.emit(Event::Overspent { ask, what, of, share });
             ask_aborted::repeat_ask(decider, &name, member, asking);
-            if !decider.run.ledger.limits() {
-                let reason = decider.run.ledger.describe(Lack::Overspent);
+            if !decider.run.spending.ledger.limits() {
+                let reason = decider.run.spending.ledger.describe(Lack::Overspent);
                 decider.stop(reason);
             }
         }

@@ -55,7 +55,7 @@ pub(super) fn record_answer_conditions(
 /// Records that a part was detected, once per visit, or that it decided, once.
 fn record_condition(decider: &mut Decider<'_>, place: Str, why: Option<String>) {
     let decides = matches!(decider.flow.verdict.part(&place), Some(Verdict::First(_)));
-    let new = decider.run.conditions.get(&place).is_none_or(|known| match decides {
+    let new = decider.run.checks.conditions.get(&place).is_none_or(|known| match decides {
         true => known.met.is_none(),
         false => known.now.is_none(),
     });
@@ -67,7 +67,7 @@ fn record_condition(decider: &mut Decider<'_>, place: Str, why: Option<String>) 
 /// A visit is over and `next` would begin, unless the run is complete or has to poll first. While a validator fails, no
 /// rule completes the run: its remedy is asked, and the validator runs again.
 pub(super) fn visit_done(decider: &mut Decider<'_>, step: &Step<StepId>, next: PendingEntry) {
-    if !decider.run.failing.is_empty() {
+    if !decider.run.checks.failing.is_empty() {
         exit_step::enter_next_step(decider, step, next);
         return;
     }
@@ -85,7 +85,9 @@ pub(super) fn visit_done(decider: &mut Decider<'_>, step: &Step<StepId>, next: P
 
 /// Somebody looked. With the last look it is known whether the run is done.
 pub(super) fn receive_probe_result(decider: &mut Decider<'_>, id: CommandId, look: ProbeResult) {
-    let Some(Work::Probing(probing)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
+    let Some(Work::Probing(probing)) = decider.run.progress.node.as_ref().map(|node| &node.work) else {
+        return;
+    };
     let CommandId::Poll { seq, index } = id else { return };
     let Some(place) = probing.open.get(&index).filter(|_| probing.seq == seq) else { return };
     let place = place.clone();
@@ -93,7 +95,7 @@ pub(super) fn receive_probe_result(decider: &mut Decider<'_>, id: CommandId, loo
         Some(Verdict::Handler(handler)) => Some(handler.program.path.clone()),
         _ => None,
     };
-    let before = decider.run.conditions.get(&place).map_or(0, |known| known.looks);
+    let before = decider.run.checks.conditions.get(&place).map_or(0, |known| known.looks);
     let failed = look.failed;
     let said = look.said.clone();
     decider.emit(Event::Probed {
@@ -108,13 +110,15 @@ pub(super) fn receive_probe_result(decider: &mut Decider<'_>, id: CommandId, loo
         last: handler.is_none() && before + 1 >= LOOKS_MAX,
         tree: look.seen.map(|seen| seen.tree),
     });
-    let failures = decider.run.conditions.get(&place).map_or(0, |known| known.failures);
+    let failures = decider.run.checks.conditions.get(&place).map_or(0, |known| known.failures);
     if let Some(path) = handler.filter(|_| failed && failures >= FAILURES_MAX) {
         let reason = format!("the verdict's handler `{path}` failed {FAILURES_MAX} times in a row: {said}");
         decider.fail(reason);
         return;
     }
-    let Some(Work::Probing(probing)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
+    let Some(Work::Probing(probing)) = decider.run.progress.node.as_ref().map(|node| &node.work) else {
+        return;
+    };
     if !probing.open.is_empty() {
         return;
     }
@@ -129,7 +133,7 @@ pub(super) fn receive_probe_result(decider: &mut Decider<'_>, id: CommandId, loo
 /// Why the run is done, if it is.
 fn find_completion_reason(decider: &mut Decider<'_>, due: &[Str]) -> Option<String> {
     let flow = decider.flow;
-    let finished = decider.run.finished + 1;
+    let finished = decider.run.progress.finished + 1;
     for (place, part) in flow.verdict.places() {
         if matches!(part, Verdict::First(_)) {
             let why = find_verdict_reason(&decider.run, part, &place, finished, due);
@@ -145,7 +149,9 @@ fn complete_run(decider: &mut Decider<'_>, why: String) {
     let flow = decider.flow;
     let reachable = flow_queries::mark_reachable_steps(flow);
     let guarded = flow.steps.iter().zip(reachable).find(|(step, reachable)| {
-        *reachable && matches!(step.act, Act::Exec { .. }) && !decider.run.validated.contains(&step.name)
+        *reachable
+            && matches!(step.act, Act::Exec { .. })
+            && !decider.run.checks.validated.contains(&step.name)
     });
     let skipped = guarded.map(|(step, _)| (step.name.clone(), false));
     decider.complete(why, skipped);

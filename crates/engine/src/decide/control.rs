@@ -38,7 +38,7 @@ pub(super) fn cancel_run(decider: &mut Decider<'_>, seen: Option<TreeChange>) {
 fn retry_run(decider: &mut Decider<'_>, mut resume: ResumeSettings, retry: Retry) {
     let ended =
         matches!(&decider.run.state, State::Ended { state: EndState::Failed | EndState::Aborted, .. });
-    if let (None, Some(ending), true) = (&retry.from, decider.run.unfinalized.clone(), ended) {
+    if let (None, Some(ending), true) = (&retry.from, decider.run.effects.unfinalized.clone(), ended) {
         resume.retry = Some(Retry { from: Some("finalize".into()), note: retry.note });
         goes_on(decider, resume);
         // The run works again: what says that it is blocked is taken back.
@@ -46,7 +46,8 @@ fn retry_run(decider: &mut Decider<'_>, mut resume: ResumeSettings, retry: Retry
         decider.end_with(ending);
         return;
     }
-    let from = retry.from.or_else(|| failing_validators(decider)).or_else(|| decider.run.last_step.clone());
+    let from =
+        retry.from.or_else(|| failing_validators(decider)).or_else(|| decider.run.progress.last_step.clone());
     let Some(id) = from.as_ref().and_then(|step| decider.flow.find(step)).filter(|_| ended) else { return };
     resume.retry = Some(Retry { from, note: retry.note });
     goes_on(decider, resume);
@@ -56,7 +57,7 @@ fn retry_run(decider: &mut Decider<'_>, mut resume: ResumeSettings, retry: Retry
 /// The step whose validators ended the run. A retry runs them first: they cost nothing, and if the cause was fixed they
 /// pass; if not, the agent is asked to fix it. Validators that failed earlier in the run are no place to go on from.
 fn failing_validators(decider: &Decider<'_>) -> Option<Str> {
-    let step = decider.run.failed_at.as_ref()?;
+    let step = decider.run.checks.failed_at.as_ref()?;
     let found = decider.flow.find(step).map(|id| &decider.flow.step(id).act);
     matches!(found, Some(Act::Exec { .. })).then(|| step.clone())
 }
@@ -66,7 +67,7 @@ pub(super) fn resume_run(decider: &mut Decider<'_>, mut resume: ResumeSettings) 
         retry_run(decider, resume, retry);
         return;
     }
-    let iterations_max = resume.iterations_max.unwrap_or(decider.run.iterations_max);
+    let iterations_max = resume.iterations_max.unwrap_or(decider.run.progress.iterations_max);
     let hold = match &decider.run.state {
         State::Running => None,
         // Only a person's answer lets this one go on; what it goes on with is kept until then.
@@ -82,13 +83,13 @@ pub(super) fn resume_run(decider: &mut Decider<'_>, mut resume: ResumeSettings) 
         State::Suspended(_) => None,
         // It stopped for lack of budget, and goes on where it stands.
         State::Ended { state: EndState::Exhausted, hold: None, .. }
-            if decider.run.node.is_some()
-                && decider.run.ledger.lacks(resume.budget.unwrap_or_default()).is_none() =>
+            if decider.run.progress.node.is_some()
+                && decider.run.spending.ledger.lacks(resume.budget.unwrap_or_default()).is_none() =>
         {
             None
         }
         State::Ended { state: EndState::Exhausted, hold: Some(hold), .. }
-            if iterations_max > decider.run.iterations =>
+            if iterations_max > decider.run.progress.iterations =>
         {
             Some(hold.clone())
         }
@@ -140,9 +141,9 @@ fn goes_on(decider: &mut Decider<'_>, resume: ResumeSettings) {
         _ => None,
     };
     let retried = resume.retry.as_ref().and_then(|retry| retry.from.as_ref());
-    let asks_max = retried.or(held).or(run.node.as_ref().map(|node| &node.step)).and_then(|step| {
-        let iterations_max = resume.iterations_max.unwrap_or(run.iterations_max);
-        let repairs_max = resume.repairs_max.unwrap_or(run.repairs_max);
+    let asks_max = retried.or(held).or(run.progress.node.as_ref().map(|node| &node.step)).and_then(|step| {
+        let iterations_max = resume.iterations_max.unwrap_or(run.progress.iterations_max);
+        let repairs_max = resume.repairs_max.unwrap_or(run.spending.repairs_max);
         reserve_budget::priced_anew(decider, step, iterations_max, repairs_max)
     });
     decider.emit(Event::Resumed(RunResumed {
@@ -167,7 +168,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: ResumeSettings) {
 /// The asks whose last try ended in a fault. Whatever it was, somebody had time to mend it, so they are put
 /// anew; an ask that was only interrupted keeps its name, so that an answer that arrived meanwhile is adopted.
 fn stale_asks(decider: &Decider<'_>, waited: Option<WaitKind>) -> Vec<(Str, Option<u16>, PendingAsk)> {
-    let Some(node) = &decider.run.node else { return Vec::new() };
+    let Some(node) = &decider.run.progress.node else { return Vec::new() };
     if !matches!(waited, Some(WaitKind::Quota | WaitKind::Environment)) {
         return Vec::new();
     }
@@ -182,6 +183,6 @@ fn stale_asks(decider: &Decider<'_>, waited: Option<WaitKind>) -> Vec<(Str, Opti
             .collect(),
         _ => Vec::new(),
     };
-    let settled = |seq, member| decider.run.settled.contains(&CommandId::new(seq, member));
+    let settled = |seq, member| decider.run.spending.settled.contains(&CommandId::new(seq, member));
     asks.into_iter().filter(|(_, member, asking)| settled(asking.seq, *member)).collect()
 }

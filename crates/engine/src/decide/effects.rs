@@ -38,7 +38,7 @@ pub(super) fn receive_effect_result(
     seen: Option<TreeChange>,
 ) {
     let of = |effect: &&Effect| effect.id == id && effect.attempt == attempt;
-    let Some(effect) = decider.run.effects.iter().find(of).cloned() else { return };
+    let Some(effect) = decider.run.effects.pending.iter().find(of).cloned() else { return };
     let (mut stdout, mut stderr, mut address) = (None, None, None);
     let (state, said) = match result {
         EffectResult::Ran(exec) => {
@@ -88,14 +88,15 @@ pub(super) fn receive_effect_result(
         changed_files,
         tree,
     }));
-    if let (true, Some(ending)) = (effect.kind.finalizes(), decider.run.unfinalized.clone())
+    if let (true, Some(ending)) = (effect.kind.finalizes(), decider.run.effects.unfinalized.clone())
         && state != EffectState::Done
     {
         let reason = format!("the work is done, but the {} failed: {said}", effect.kind.word());
         decider.end_with(RunEnd { state: EndState::Failed, reason, hold: None, ..ending });
         return;
     }
-    if let (Some(ending), true) = (decider.run.ending.clone(), decider.run.effects.is_empty()) {
+    if let (Some(ending), true) = (decider.run.effects.ending.clone(), decider.run.effects.pending.is_empty())
+    {
         let RunEnd { state, reason, validated, hold, stays } = ending;
         decider.emit(Event::Ended { state, reason, validated, hold, stays });
     }
@@ -116,7 +117,9 @@ fn wait_ms(decider: &Decider<'_>, effect: &Effect, delay: Delay, after_ms: Optio
 
 /// A person settled an effect that failed or whose result is unknown.
 pub(super) fn settle_effect(decider: &mut Decider<'_>, id: CommandId, url: Option<String>) {
-    let Some(effect) = decider.run.unsettled.iter().find(|effect| effect.id == id).cloned() else { return };
+    let Some(effect) = decider.run.effects.unsettled.iter().find(|effect| effect.id == id).cloned() else {
+        return;
+    };
     decider.emit(match url {
         None => Event::EffectResent { effect: id, action: effect.action },
         Some(url) => Event::EffectFinished(EffectFinished {
@@ -138,7 +141,7 @@ pub(super) fn settle_effect(decider: &mut Decider<'_>, id: CommandId, url: Optio
 /// Notes that an answer asks for less than the configured closure action.
 pub(super) fn narrow_closure(decider: &mut Decider<'_>, step: &Str, output: Option<&Value>) {
     let Some(closure) = output.and_then(closure_of) else { return };
-    if decider.flow.conduct.issue.is_some() && decider.run.closure != Some(closure) {
+    if decider.flow.conduct.issue.is_some() && decider.run.effects.closure != Some(closure) {
         decider.emit(Event::ClosureNarrowed { step: step.clone(), closure });
     }
 }
@@ -157,7 +160,7 @@ pub(super) fn of_end(decider: &Decider<'_>, state: EndState) -> (Phase, Vec<Effe
         effects.extend(finalize.effects());
     }
     if let Some(issue) = decider.flow.conduct.issue.as_ref().filter(|_| has_issue(decider)) {
-        let IssueClosure { labels, closes } = match decider.run.closure {
+        let IssueClosure { labels, closes } = match decider.run.effects.closure {
             Some(wanted) => issue.closure.narrowed(wanted),
             None => issue.closure,
         };
@@ -175,7 +178,7 @@ pub(super) fn of_end(decider: &Decider<'_>, state: EndState) -> (Phase, Vec<Effe
 /// Requests the labels that show whether the run works or is blocked.
 pub(super) fn show_phase(decider: &mut Decider<'_>) {
     let phase = match &decider.run.state {
-        State::Running if decider.run.ending.is_none() => Phase::Working,
+        State::Running if decider.run.effects.ending.is_none() => Phase::Working,
         State::Suspended(waiting) if waiting.kind != WaitKind::Interrupted => Phase::Blocked,
         _ => return,
     };
@@ -201,7 +204,7 @@ fn labels_of(decider: &Decider<'_>, phase: Phase) -> Vec<EffectKind> {
     let Some(issue) = decider.flow.conduct.issue.as_ref().filter(|_| has_issue(decider)) else {
         return Vec::new();
     };
-    let before = decider.run.phase;
+    let before = decider.run.effects.phase;
     let listed = |label: &Option<Str>| label.iter().cloned().collect::<Vec<Str>>();
     let (add, remove) = match (before, phase) {
         (None | Some(Phase::Completed), Phase::Working) => (listed(&issue.in_progress), Vec::new()),
@@ -220,7 +223,7 @@ fn labels_to_take_back(decider: &Decider<'_>) -> Vec<EffectKind> {
     let Some(issue) = decider.flow.conduct.issue.as_ref().filter(|_| has_issue(decider)) else {
         return Vec::new();
     };
-    let labels = match decider.run.phase {
+    let labels = match decider.run.effects.phase {
         Some(Phase::Working) => vec![&issue.in_progress],
         Some(Phase::Blocked) => vec![&issue.in_progress, &issue.blocked],
         Some(Phase::Completed) | None => Vec::new(),

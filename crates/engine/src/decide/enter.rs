@@ -37,24 +37,24 @@ fn enter_at(
 ) {
     let step = decider.flow.step(id);
     let run = &decider.run;
-    if step.counts && iterations > 0 && run.iterations >= run.iterations_max {
+    if step.counts && iterations > 0 && run.progress.iterations >= run.progress.iterations_max {
         if let Some((guard, validator)) = find_failing_validator(decider) {
-            let max = run.iterations_max;
+            let max = run.progress.iterations_max;
             let reason = format!(
                 "validator `{validator}` of `{guard}` has not passed within the limit of {max} iterations"
             );
             decider.fail(reason);
             return;
         }
-        let mut reason = format!("the limit of {} iterations is reached", run.iterations_max);
-        if let Some(((guard, _), validator)) = run.failing.first_key_value() {
+        let mut reason = format!("the limit of {} iterations is reached", run.progress.iterations_max);
+        if let Some(((guard, _), validator)) = run.checks.failing.first_key_value() {
             reason.push_str(&format!("; validator `{validator}` of `{guard}` has not passed"));
         }
         let hold = PendingEntry { step: step.name.clone(), remedy, again };
         decider.end(EndState::Exhausted, reason, Some(hold));
         return;
     }
-    let before = run.visits.get(&step.name).copied().unwrap_or(0);
+    let before = run.progress.visits.get(&step.name).copied().unwrap_or(0);
     let again = again.filter(|_| before > 0);
     let kind = remedy.is_some().then_some(AskKind::Remedy);
     decider.emit(Event::StepEntered {
@@ -62,7 +62,7 @@ fn enter_at(
         counts: step.counts,
         visit: before + u32::from(again.is_none()),
         attempt: again.unwrap_or(1),
-        iteration: decider.run.iterations + if step.counts { iterations } else { 0 },
+        iteration: decider.run.progress.iterations + if step.counts { iterations } else { 0 },
         remedy,
     });
     let missing = missing_inputs(&decider.run, step);
@@ -178,7 +178,7 @@ fn is_absent(run: &Run, member: &Step<StepId>) -> bool {
 /// A validator that fails, with its step, in a run whose completion rule may not end it for that reason. Such a run
 /// fails at its limit; one that only its flow ends is exhausted and can continue.
 pub(super) fn find_failing_validator(decider: &Decider<'_>) -> Option<(Str, Str)> {
-    let ((step, _), validator) = decider.run.failing.first_key_value()?;
+    let ((step, _), validator) = decider.run.checks.failing.first_key_value()?;
     decider.flow.verdict.can_fire().then(|| (step.clone(), validator.clone()))
 }
 
@@ -209,7 +209,7 @@ fn ask_about(decider: &mut Decider<'_>, question: &str) {
     let blob = decider.keep(question);
     decider.emit(Event::PersonAsked { question: blob, again: false });
     let question = clip_text(question.trim(), DETAIL_MAX / 2);
-    let excerpts = &decider.run.excerpts;
+    let excerpts = &decider.run.context.excerpts;
     let left = DETAIL_MAX - question.chars().count();
     let mut detail = String::new();
     for (step, said) in excerpts.iter().filter(|(_, said)| !said.trim().is_empty()) {

@@ -23,7 +23,7 @@ pub(super) fn receive_command_result(
     seen: Option<TreeChange>,
 ) {
     let Some(step) = decider.here() else { return };
-    let index = match decider.run.node.as_ref().map(|node| &node.work) {
+    let index = match decider.run.progress.node.as_ref().map(|node| &node.work) {
         Some(Work::Running { seq, index }) if id == (CommandId::Step { seq: *seq }) => *index,
         Some(Work::Joining(_)) => return member_gate::receive_member_command_result(decider, id, exec, seen),
         _ => return,

@@ -74,7 +74,7 @@ pub(super) fn find_transition<'f>(
 }
 
 fn value_of_counter(decider: &Decider<'_>, counter: cuegate_flow::model::CounterId) -> u32 {
-    decider.run.counters.get(&decider.flow.counter(counter).name).copied().unwrap_or(0)
+    decider.run.progress.counters.get(&decider.flow.counter(counter).name).copied().unwrap_or(0)
 }
 
 /// Goes the way: counts, closes the row when the visit is over, enters what is next.
@@ -118,8 +118,8 @@ fn end_run(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, resu
             let why =
                 result.reason.as_deref().map(|why| format!(": {}", clip_to_line(why))).unwrap_or_default();
             // A monitor's judge decides over the heads of those that it watches.
-            let judged =
-                !step.counts && decider.run.visit.as_ref().is_some_and(|visit| visit.monitor.is_some());
+            let judged = !step.counts
+                && decider.run.progress.visit.as_ref().is_some_and(|visit| visit.monitor.is_some());
             let who = if judged { step.name.clone() } else { step_of_open_visit(decider, step) };
             (EndState::Aborted, format!("`{who}` gave up{why}"))
         }
@@ -135,7 +135,7 @@ fn end_run(decider: &mut Decider<'_>, step: &Step<StepId>, ending: &Ending, resu
         }
         // A failed validator that leads to a good end is one that the definition skips.
         let failed = result.failure.map(|_| &step.name);
-        let skipped = failed.or(decider.run.failing.keys().map(|(step, _)| step).next());
+        let skipped = failed.or(decider.run.checks.failing.keys().map(|(step, _)| step).next());
         let skipped = skipped.map(|step| (step.clone(), true));
         decider.complete(reason, skipped);
     } else {
@@ -149,7 +149,7 @@ fn unpassed_validator(decider: &Decider<'_>) -> Option<(Str, Str)> {
         let step = decider.flow.find(step).map(|id| decider.flow.step(id));
         step.is_some_and(|step| step.edges.iter().any(|edge| edge.remedy.is_some()))
     };
-    let mut failing = decider.run.failing.iter();
+    let mut failing = decider.run.checks.failing.iter();
     let ((step, _), validator) = failing.find(|((step, _), _)| is_mended(step))?;
     Some((step.clone(), validator.clone()))
 }
@@ -157,7 +157,7 @@ fn unpassed_validator(decider: &Decider<'_>) -> Option<(Str, Str)> {
 /// The step whose visit is open. A retry can enter validators without a visit; they belong to the step that leads to
 /// them.
 fn step_of_open_visit(decider: &Decider<'_>, step: &Step<StepId>) -> Str {
-    match &decider.run.visit {
+    match &decider.run.progress.visit {
         Some(visit) => visit.step.clone(),
         None => counted_before(decider.flow, step).unwrap_or(step).name.clone(),
     }
@@ -230,22 +230,22 @@ fn build_pending_entry(
         if let Some(ended) = visit_end(decider, &next.name) {
             run.apply(&ended);
         }
-        run.iterations += 1;
+        run.progress.iterations += 1;
         let of = step_of_open_visit(decider, step);
         if of == next.name {
-            run.previous.clone_from(&run.before);
+            run.context.previous.clone_from(&run.context.before);
         }
         let prompt = render_template(&run, next, template, values);
         Remedy { of, validator: validator.unwrap_or_default().into(), prompt }
     });
-    let again = decider.run.visit.as_ref().filter(|_| edge.again).map(|visit| visit.attempt + 1);
+    let again = decider.run.progress.visit.as_ref().filter(|_| edge.again).map(|visit| visit.attempt + 1);
     PendingEntry { step: next.name.clone(), remedy, again }
 }
 
 /// Ends the visit and begins what is next.
 pub(super) fn enter_next_step(decider: &mut Decider<'_>, step: &Step<StepId>, next: PendingEntry) {
     // Whether the limit allows another iteration is known here, so that the row ends where the run does.
-    let exhausted = decider.run.iterations >= decider.run.iterations_max;
+    let exhausted = decider.run.progress.iterations >= decider.run.progress.iterations_max;
     let name = match exhausted {
         true if enter::find_failing_validator(decider).is_some() => FAILED.into(),
         true => EXHAUSTED.into(),
@@ -263,7 +263,7 @@ fn leave_uncounted(decider: &mut Decider<'_>, step: &Step<StepId>, target: Optio
     if step.counts {
         return;
     }
-    let node = decider.run.node.as_ref().filter(|node| node.step == step.name);
+    let node = decider.run.progress.node.as_ref().filter(|node| node.step == step.name);
     let outcome = node.and_then(|node| node.outcome.clone());
     let end = RowEnd { outcome, target: target.cloned(), overridden_by: None };
     decider.emit(Event::StepLeft { step: step.name.clone(), end });
@@ -277,7 +277,7 @@ fn end_visit(decider: &mut Decider<'_>, target: &Str) {
 
 /// The end of the visit that is open.
 fn visit_end(decider: &Decider<'_>, target: &Str) -> Option<Event> {
-    let visit = decider.run.visit.clone()?;
+    let visit = decider.run.progress.visit.clone()?;
     let end = RowEnd { outcome: visit.outcome, target: Some(target.clone()), overridden_by: visit.monitor };
     Some(Event::VisitEnded {
         step: visit.step,
@@ -300,10 +300,10 @@ pub(super) fn close_rows(decider: &mut Decider<'_>, target: &Str) {
 fn find_due_monitor(decider: &Decider<'_>, step: &Step<StepId>, next: StepId) -> Option<(StepId, Str, u32)> {
     // A monitor's own judge does not set off monitors.
     let from = decider.flow.find(&step_of_open_visit(decider, step))?;
-    if !step.counts && decider.run.visit.as_ref().is_some_and(|visit| visit.monitor.is_some()) {
+    if !step.counts && decider.run.progress.visit.as_ref().is_some_and(|visit| visit.monitor.is_some()) {
         return None;
     }
-    let visits = decider.run.history.iter().filter_map(|step| decider.flow.find(step)).chain([from]);
+    let visits = decider.run.progress.history.iter().filter_map(|step| decider.flow.find(step)).chain([from]);
     let visits: Vec<StepId> = visits.collect();
     decider.flow.monitors.iter().find_map(|monitor| {
         let stages = visits.iter().fold(0, |stages, step| monitor.advance(stages, step));

@@ -35,7 +35,9 @@ pub(super) fn member_ended(decider: &mut Decider<'_>, index: u16, step: &Str, en
     let MemberEnd { outcome, why, blocked, crashed, answer } = end;
     let outcome = outcome.map(|outcome| outcome.to_string().into());
     decider.emit(Event::MemberEnded { index, step: step.clone(), outcome, why, blocked, crashed, answer });
-    let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
+    let Some(Work::Joining(members)) = decider.run.progress.node.as_ref().map(|node| &node.work) else {
+        return;
+    };
     let members = members.clone();
     if members.iter().any(|member| member.ended.is_none()) {
         return;
@@ -90,7 +92,7 @@ pub(super) fn stop_unmatched_join(decider: &mut Decider<'_>, parent: &Step<StepI
 /// No rule says where to go without the answers of members whose agents failed: the run waits until their cause is
 /// fixed, and then asks only them. A member that answered in vain three times leaves nothing to wait for.
 fn wait_for_crashed(decider: &mut Decider<'_>, what: String) {
-    let members = match decider.run.node.as_ref().map(|node| &node.work) {
+    let members = match decider.run.progress.node.as_ref().map(|node| &node.work) {
         Some(Work::Joining(members)) => members.clone(),
         _ => Vec::new(),
     };
@@ -109,7 +111,9 @@ fn wait_for_crashed(decider: &mut Decider<'_>, what: String) {
 
 /// Asks the members that ended like this once more. The others keep their answers.
 pub(super) fn ask_again(decider: &mut Decider<'_>, wanted: impl Fn(&Member) -> bool) {
-    let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
+    let Some(Work::Joining(members)) = decider.run.progress.node.as_ref().map(|node| &node.work) else {
+        return;
+    };
     let again = (0..).zip(members).filter(|(_, member)| !member.skipped && wanted(member));
     let again: Vec<(u16, Str)> = again.map(|(index, member)| (index, member.step.clone())).collect();
     for (index, step) in again {

@@ -47,7 +47,9 @@ pub(super) fn receive_member_command_result(
     exec: &ExecResult,
     seen: Option<TreeChange>,
 ) {
-    let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return };
+    let Some(Work::Joining(members)) = decider.run.progress.node.as_ref().map(|node| &node.work) else {
+        return;
+    };
     let CommandId::Member { seq, index: at } = id else { return };
     let Some(member) = members.get(at as usize) else { return };
     let Some(proof) = member.proving.clone().filter(|proof| proof.seq == seq) else { return };

@@ -51,7 +51,7 @@ pub struct Decision {
 pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Completion) -> Decision {
     let Moment { at_ms, driven_ms } = now.into();
     let mut decider = Decider { flow, run: run.clone(), now: at_ms, decision: Decision::default() };
-    let timed = run.ledger.budget.driven_ms.is_some() && driven_ms > 0;
+    let timed = run.spending.ledger.budget.driven_ms.is_some() && driven_ms > 0;
     let wanted = matches!(completion, Completion::TimePassed);
     if timed {
         decider.emit(Event::TimePassed { ms: driven_ms });
@@ -134,7 +134,7 @@ impl<'f> Decider<'f> {
 
     /// The step that control stands on.
     fn here(&self) -> Option<&'f Step<StepId>> {
-        self.step(&self.run.node.as_ref()?.step)
+        self.step(&self.run.progress.node.as_ref()?.step)
     }
 
     /// What was said in a visit becomes the previous response, in flows with a prompt or a question that is about it.
@@ -179,7 +179,7 @@ impl<'f> Decider<'f> {
         let is_cancelled = ending.state == EndState::Cancelled;
         if !is_cancelled {
             effects::request_effects(self, phase, effects.clone());
-            if !self.run.effects.is_empty() {
+            if !self.run.effects.pending.is_empty() {
                 self.emit(Event::Ending(ending));
                 return;
             }

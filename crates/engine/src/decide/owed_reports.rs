@@ -83,9 +83,9 @@ fn find_missing_report(ask: &Ask, from: u16, is_there: impl Fn(&str) -> bool) ->
 
 /// Whether a report was written since the step was entered.
 fn is_written(decider: &Decider<'_>, step: &Step<StepId>, member: Option<u16>, name: &str) -> bool {
-    let Some(node) = &decider.run.node else { return false };
+    let Some(node) = &decider.run.progress.node else { return false };
     let order = (node.entered, member.unwrap_or(0));
-    let mut versions = decider.run.reports.versions(name).iter();
+    let mut versions = decider.run.context.reports.versions(name).iter();
     versions.any(|version| version.order == order && version.step == step.name)
 }
 
@@ -103,7 +103,7 @@ fn write_report(
     content: &str,
 ) {
     let content = decider.keep(content);
-    let visit = decider.run.visit.as_ref().map_or(1, |visit| visit.visit);
+    let visit = decider.run.progress.visit.as_ref().map_or(1, |visit| visit.visit);
     decider.emit(Event::ReportWritten {
         step: step.name.clone(),
         member,

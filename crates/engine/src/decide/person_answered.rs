@@ -21,13 +21,18 @@ pub(super) fn receive_person_answer(decider: &mut Decider<'_>, text: &str, found
     if waiting.kind != WaitKind::Person {
         return;
     }
-    let Some(node) = decider.run.node.clone() else { return };
+    let Some(node) = decider.run.progress.node.clone() else { return };
     let blob = decider.keep(text);
     let run = &decider.run;
     let asks_max = match node.work {
         // The definition asked, and the price knows what follows.
         Work::Person => None,
-        _ => reserve_budget::priced_anew(decider, &node.step, run.iterations_max, run.repairs_max),
+        _ => reserve_budget::priced_anew(
+            decider,
+            &node.step,
+            run.progress.iterations_max,
+            run.spending.repairs_max,
+        ),
     };
     decider.emit(Event::PersonAnswered { text: blob.clone(), found, asks_max });
     match node.work {
@@ -44,7 +49,7 @@ pub(super) fn receive_person_answer(decider: &mut Decider<'_>, text: &str, found
             }
         }
         // Somebody could not proceed: the step is done again, its prompt tells the answer.
-        Work::Asking(_) if decider.run.again => repeat_step(decider, &node.step),
+        Work::Asking(_) if decider.run.context.again => repeat_step(decider, &node.step),
         // The agent asked: it is told, in the same conversation.
         Work::Asking(asking) => {
             let say = vec![
@@ -52,7 +57,7 @@ pub(super) fn receive_person_answer(decider: &mut Decider<'_>, text: &str, found
                 PromptPart::Blob { blob, fence: None },
                 PromptPart::Text("\n\nGo on with your work.".into()),
             ];
-            let follow = Some(FollowUpMessage { say, after: decider.run.question.clone() });
+            let follow = Some(FollowUpMessage { say, after: decider.run.context.question.clone() });
             decider.emit(Event::AskRequested(AskRequest { follow, ..asking.again(&node.step, None) }));
         }
         // Members that were blocked left no rule to follow: only they are asked again, and their prompt tells the answer.
@@ -64,7 +69,7 @@ pub(super) fn receive_person_answer(decider: &mut Decider<'_>, text: &str, found
 /// Repeats the step of the open visit as another attempt, with the prompt that it had. That costs no iteration.
 fn repeat_step(decider: &mut Decider<'_>, step: &Str) {
     let Some(id) = decider.flow.find(step) else { return };
-    let visit = decider.run.visit.as_ref();
+    let visit = decider.run.progress.visit.as_ref();
     let attempt = visit.map_or(1, |visit| visit.attempt + 1);
     let remedy = visit.and_then(|visit| visit.remedy.clone());
     enter::reenter_step(decider, id, remedy, attempt);

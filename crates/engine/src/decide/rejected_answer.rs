@@ -29,7 +29,7 @@ pub(super) fn reject_answer(
 ) {
     let &AskScope { step, asked, member, ref asking } = scope;
     decider.emit(Event::AnswerRejected { step: asked.name.clone(), member, why: bad.why.clone() });
-    if asking.repairs < decider.run.repairs_max {
+    if asking.repairs < decider.run.spending.repairs_max {
         let say = render_repair_prompt(&bad.why, asked, asking, decider);
         let follow = follow_up(decider, &say, answer);
         decider.emit(Event::AskRequested(AskRequest {
@@ -72,7 +72,7 @@ fn in_words(decider: &Decider<'_>, step: &Step<StepId>, text: &Template) -> Stri
 /// Takes the outcome that the definition falls back to, when it has one. `named` says whether the answer names an
 /// outcome itself.
 fn fall_back(decider: &mut Decider<'_>, step: &Step<StepId>, why: &str, named: bool) -> bool {
-    if let Some(outcome) = fallback_of_step(step, decider.run.iterations, named).cloned()
+    if let Some(outcome) = fallback_of_step(step, decider.run.progress.iterations, named).cloned()
         && let Some(step) = decider.step(&step.name)
         && let Ok(way) = exit_step::find_transition(decider, step, outcome, None, &Default::default())
     {
@@ -184,7 +184,9 @@ pub(super) fn find_boundary_violations(
 }
 
 fn siblings_may_write(decider: &Decider<'_>) -> bool {
-    let Some(Work::Joining(members)) = decider.run.node.as_ref().map(|node| &node.work) else { return false };
+    let Some(Work::Joining(members)) = decider.run.progress.node.as_ref().map(|node| &node.work) else {
+        return false;
+    };
     members
         .iter()
         .filter(|member| !member.skipped)

@@ -14,17 +14,17 @@ use crate::{
 
 /// Gives each pending ask its share. When one has to go without and nothing else is at work, the run stops there.
 pub(super) fn reserve_shares(decider: &mut Decider<'_>) {
-    if decider.run.state != State::Running || decider.run.ending.is_some() {
+    if decider.run.state != State::Running || decider.run.effects.ending.is_some() {
         return;
     }
     let asks = list_pending_asks(decider);
-    if !decider.run.ledger.limits() {
+    if !decider.run.spending.ledger.limits() {
         return;
     }
     let (funded, wanting): (Vec<_>, Vec<_>) =
-        asks.into_iter().partition(|ask| decider.run.ledger.reserved.contains_key(ask));
+        asks.into_iter().partition(|ask| decider.run.spending.ledger.reserved.contains_key(ask));
     for (index, ask) in wanting.iter().enumerate() {
-        match decider.run.ledger.share((wanting.len() - index) as u64) {
+        match decider.run.spending.ledger.share((wanting.len() - index) as u64) {
             Ok(share) => decider.emit(Event::Reserved { ask: *ask, share }),
             // What others leave of their shares may be enough for it.
             Err(_) if index > 0 || !funded.is_empty() || is_command_running(decider) => return,
@@ -46,27 +46,27 @@ pub(super) fn priced_anew(
     repairs_max: u32,
 ) -> Option<u64> {
     let run = &decider.run;
-    run.ledger.asks_max?;
+    run.spending.ledger.asks_max?;
     let at = decider.flow.find(step)?;
-    let iterations_max = iterations_max.saturating_sub(run.iterations);
+    let iterations_max = iterations_max.saturating_sub(run.progress.iterations);
     let terms = Terms { iterations_max, repairs_max, ..Terms::default() };
-    Some(run.ledger.answered.saturating_add(bound_remaining_asks(decider.flow, at, &terms)))
+    Some(run.spending.ledger.answered.saturating_add(bound_remaining_asks(decider.flow, at, &terms)))
 }
 
 /// Whether a gate command of a member or an effect is at work.
 fn is_command_running(decider: &Decider<'_>) -> bool {
-    let of_member = match decider.run.node.as_ref().map(|node| &node.work) {
+    let of_member = match decider.run.progress.node.as_ref().map(|node| &node.work) {
         Some(Work::Joining(members)) => {
             members.iter().any(|member| member.proving.is_some() && member.asking.is_none())
         }
         _ => false,
     };
-    of_member || !decider.run.effects.is_empty()
+    of_member || !decider.run.effects.pending.is_empty()
 }
 
 /// The pending asks, members in their order.
 fn list_pending_asks(decider: &Decider<'_>) -> Vec<CommandId> {
-    match decider.run.node.as_ref().map(|node| &node.work) {
+    match decider.run.progress.node.as_ref().map(|node| &node.work) {
         Some(Work::Asking(asking)) => vec![CommandId::Step { seq: asking.seq }],
         Some(Work::Joining(members)) => members
             .iter()

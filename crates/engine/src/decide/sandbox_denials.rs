@@ -10,7 +10,7 @@ pub(super) fn record_denial(decider: &mut Decider<'_>, by: CommandId, to: String
         return;
     }
     let asked: Option<Str> = decider.run.asking(by).map(|(step, ..)| step);
-    let here = || decider.run.node.as_ref().map(|node| node.step.clone());
+    let here = || decider.run.progress.node.as_ref().map(|node| node.step.clone());
     if let Some(step) = asked.or_else(here) {
         decider.emit(Event::SandboxDenied { by, step, to, why });
     }

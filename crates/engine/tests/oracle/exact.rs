@@ -42,7 +42,7 @@ impl Runs<'_> {
         if matches!(run.state, State::Ended { .. }) {
             return Did::new();
         }
-        let key = format!("{} {} {:?}", key(self.flow, &[], run), run.iterations, repairs(run));
+        let key = format!("{} {} {:?}", key(self.flow, &[], run), run.progress.iterations, repairs(run));
         if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
@@ -70,9 +70,9 @@ impl Runs<'_> {
 
     /// The bound of the rest of a run is never exceeded from any state.
     fn holds(&mut self, run: &Run, asks: u64) {
-        let (flow, repairs_max) = (self.flow, run.repairs_max);
-        let at = flow.find(&run.node.as_ref().unwrap().step).unwrap();
-        let left = run.iterations_max - run.iterations;
+        let (flow, repairs_max) = (self.flow, run.spending.repairs_max);
+        let at = flow.find(&run.progress.node.as_ref().unwrap().step).unwrap();
+        let left = run.progress.iterations_max - run.progress.iterations;
         let rest = *self.rests.entry((at, left)).or_insert_with(|| {
             bound_remaining_asks(flow, at, &Terms { iterations_max: left, repairs_max, ..Terms::default() })
         });
@@ -130,7 +130,7 @@ fn did(flow: &Flow, events: &[Event]) -> Did {
 /// The number of repairs of the pending ask.
 fn repairs(run: &Run) -> Vec<u32> {
     let of = |asking: Option<&PendingAsk>| asking.map_or(0, |asking| asking.repairs);
-    match run.node.as_ref().map(|node| &node.work) {
+    match run.progress.node.as_ref().map(|node| &node.work) {
         Some(Work::Asking(asking)) => vec![asking.repairs],
         Some(Work::Joining(members)) => members.iter().map(|member| of(member.asking.as_ref())).collect(),
         _ => Vec::new(),

@@ -140,13 +140,13 @@ impl Explorer<'_> {
         let person = matches!(&run.state, State::Suspended(_));
         let acted = decision.events.iter().any(|event| matches!(event, Event::MonitorFired { .. }));
         let key = key(self.flow, self.needs, &next);
-        let next_iterations = next.iterations;
+        let next_iterations = next.progress.iterations;
         let goal = goal(&decision.events);
         let at = match self.known.get(&key) {
             Some(at) => *at,
             None => {
                 let at = self.all.len();
-                let visited = next.visit.as_ref().map(|visit| visit.step.clone());
+                let visited = next.progress.visit.as_ref().map(|visit| visit.step.clone());
                 if let State::Ended { state: EndState::Failed, reason, .. } = &next.state {
                     self.found.failures.insert(reason.clone());
                 }
@@ -157,7 +157,7 @@ impl Explorer<'_> {
         };
         self.all[at].goal |= goal;
         if let Some(from) = from {
-            let iterations = next_iterations - run.iterations;
+            let iterations = next_iterations - run.progress.iterations;
             self.all[at].came_from.push(Cause { from, iterations, attended: person || acted });
         }
     }
@@ -167,7 +167,8 @@ impl Explorer<'_> {
         let edges = &self.flow.step(self.flow.find(step).expect("a step decided")).edges;
         for (index, edge) in edges.iter().enumerate().filter(|(_, edge)| edge.on.to_string() == **outcome) {
             let Some(bound) = edge.bound.filter(|bound| bound.max > 0) else { break };
-            let count = run.counters.get(&self.flow.counter(bound.counter).name).copied().unwrap_or(0);
+            let count =
+                run.progress.counters.get(&self.flow.counter(bound.counter).name).copied().unwrap_or(0);
             if count < bound.max {
                 break;
             }
@@ -178,18 +179,19 @@ impl Explorer<'_> {
     fn note(&mut self, event: &Event, before: &Run, run: &Run) {
         if let Event::StepEntered { step, remedy, .. } = event {
             // A command step reads values in its failure prompt.
-            let failed = before.node.as_ref().filter(|_| remedy.is_some()).map(|node| &node.step);
+            let failed = before.progress.node.as_ref().filter(|_| remedy.is_some()).map(|node| &node.step);
             let is_exec = |step: &Str| {
                 self.flow.find(step).is_some_and(|id| matches!(self.flow.step(id).act, Act::Exec { .. }))
             };
             let reads = |of: &Str| (of == step && !is_exec(of)) || failed == Some(of);
-            let missing =
-                |(_, from, key): &&Need| run.handoffs.get(from).is_none_or(|kept| !kept.contains_key(key));
+            let missing = |(_, from, key): &&Need| {
+                run.context.handoffs.get(from).is_none_or(|kept| !kept.contains_key(key))
+            };
             let missing = self.needs.iter().filter(|(of, ..)| reads(of)).filter(missing);
             self.found.unassigned.extend(missing.cloned());
             let entered = self.flow.find(step).and_then(|id| read_by(self.flow.step(id)));
             if let Some(name) = entered {
-                self.found.unwritten.insert((step.clone(), run.reports.versions(name).is_empty()));
+                self.found.unwritten.insert((step.clone(), run.context.reports.versions(name).is_empty()));
             }
         }
         match event {
@@ -338,7 +340,7 @@ impl Explorer<'_> {
             configuration.came_from.iter().for_each(|cause| next[cause.from].push((to, cause.iterations)));
         }
         let mut least = vec![u32::MAX; self.all.len()];
-        least[0] = self.all[0].run.iterations;
+        least[0] = self.all[0].run.progress.iterations;
         let mut queue = std::collections::VecDeque::from([0]);
         while let Some(at) = queue.pop_front() {
             for (to, iterations) in &next[at] {
@@ -431,9 +433,10 @@ fn read_by(step: &Step<StepId>) -> Option<&Str> {
 
 /// Everything that the rest of a run depends on. Runs equal in it are the same configuration.
 pub fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
-    let visits: Vec<_> = run.history.iter().filter_map(|step| flow.find(step)).collect();
+    let visits: Vec<_> = run.progress.history.iter().filter_map(|step| flow.find(step)).collect();
     let history = flow.observed(&visits);
-    let is_kept = |(_, from, key): &&Need| run.handoffs.get(from).is_some_and(|kept| kept.contains_key(key));
+    let is_kept =
+        |(_, from, key): &&Need| run.context.handoffs.get(from).is_some_and(|kept| kept.contains_key(key));
     let kept: BTreeSet<(&Str, &Str)> =
         needs.iter().filter(is_kept).map(|(_, from, key)| (from, key)).collect();
     let edges = || flow.steps.iter().flat_map(|step| &step.edges);
@@ -444,7 +447,7 @@ pub fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
         })
         .collect();
     let returning = edges().any(|edge| matches!(edge.to, Target::Origin { .. }));
-    let work = run.node.as_ref().map(|node| match &node.work {
+    let work = run.progress.node.as_ref().map(|node| match &node.work {
         Work::Joining(members) => {
             let member = |member: &cuegate_engine::Member| {
                 format!("{:?} {:?}", member.ended, member.asking.as_ref().map(asked))
@@ -461,15 +464,16 @@ pub fn key(flow: &Flow, needs: &[Need], run: &Run) -> String {
         _ => String::new(),
     };
     let reports: BTreeSet<&Str> = flow.steps.iter().filter_map(read_by).collect();
-    let written: Vec<bool> = reports.iter().map(|name| !run.reports.versions(name).is_empty()).collect();
+    let written: Vec<bool> =
+        reports.iter().map(|name| !run.context.reports.versions(name).is_empty()).collect();
     format!(
         "{ended}|{:?}|{work:?}|{:?}|{:?}|{:?}|{history:?}|{kept:?}|{selecting:?}|{}|{}|{written:?}",
-        run.node.as_ref().map(|node| &node.step),
-        run.visit.as_ref().map(|visit| (&visit.step, &visit.monitor, visit.outcome.is_some())),
-        run.counters,
-        returning.then_some(&run.origins),
-        run.again,
-        run.iterations == 1,
+        run.progress.node.as_ref().map(|node| &node.step),
+        run.progress.visit.as_ref().map(|visit| (&visit.step, &visit.monitor, visit.outcome.is_some())),
+        run.progress.counters,
+        returning.then_some(&run.progress.origins),
+        run.context.again,
+        run.progress.iterations == 1,
     )
 }
 
@@ -481,7 +485,7 @@ fn asked(asking: &PendingAsk) -> String {
 
 /// The newest value of a name.
 fn newest<'r>(run: &'r Run, name: &str) -> Option<&'r Str> {
-    let holders = run.handoffs.values().filter_map(|kept| kept.get(name));
+    let holders = run.context.handoffs.values().filter_map(|kept| kept.get(name));
     holders.max_by_key(|kept| kept.order)?.scalar.as_ref()
 }
 

@@ -404,7 +404,7 @@ impl AnswerContext<'_> {
             .iter()
             .filter_map(|handoff| Some((handoff.key.clone(), handoff.value(output?)?)))
             .collect();
-        let from = self.run.visit.as_ref().map_or(&self.step().name, |visit| &visit.step);
+        let from = self.run.progress.visit.as_ref().map_or(&self.step().name, |visit| &visit.step);
         let led = resolve_target(self.flow, self.run, from, &edge.to, output, &handed);
         match led {
             Ok(cuegate_engine::Route::Step(to)) => choice.to == Some(to),

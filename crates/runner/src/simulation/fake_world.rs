@@ -243,12 +243,12 @@ impl FakeWorld {
 
     /// The current step.
     fn parent(&self) -> Option<StepId> {
-        self.flow.find(&self.run.node.as_ref()?.step)
+        self.flow.find(&self.run.progress.node.as_ref()?.step)
     }
 
     /// The choice for the current step or for one of its members.
     fn wish(&mut self, member: Option<u16>) -> Option<Choice> {
-        let entered = self.run.node.as_ref()?.entered;
+        let entered = self.run.progress.node.as_ref()?.entered;
         if let Some(wish) = self.wishes.get(&(entered, member)) {
             return Some(wish.clone());
         }
@@ -348,7 +348,7 @@ impl FakeWorld {
     pub(super) fn exec(&mut self, exec: &ExecCommand) -> Completion {
         self.clock.pass(EXEC_MS);
         let flow = self.flow.clone();
-        let place = match self.run.node.as_ref().map(|node| &node.work) {
+        let place = match self.run.progress.node.as_ref().map(|node| &node.work) {
             Some(Work::Running { index, .. }) => *index,
             _ => 0,
         };
@@ -378,7 +378,7 @@ impl FakeWorld {
 
     /// Whether this is a member's gate command that has not failed yet: failing it covers the retry.
     fn is_to_fail(&self, exec: &ExecCommand) -> bool {
-        let Some(Work::Joining(members)) = self.run.node.as_ref().map(|node| &node.work) else {
+        let Some(Work::Joining(members)) = self.run.progress.node.as_ref().map(|node| &node.work) else {
             return false;
         };
         let member = exec.id.member().and_then(|index| members.get(usize::from(index)));

@@ -204,7 +204,7 @@ async fn drive_simulated_run(
         if waiting.kind != WaitKind::Person {
             return (alone, None);
         }
-        let asked_by_flow = book.run().node.as_ref().is_some_and(|node| node.work == Work::Person);
+        let asked_by_flow = book.run().progress.node.as_ref().is_some_and(|node| node.work == Work::Person);
         let (count, most) =
             if asked_by_flow { (&mut questions, QUESTIONS_MAX) } else { (&mut answers, ANSWERS_MAX) };
         *count += 1;
@@ -248,12 +248,12 @@ fn check_invariants(flow: &Flow, run: &Run, records: &[Entry]) -> Vec<String> {
         _ => None,
     });
     let begun = entered.max().unwrap_or(0);
-    if begun > run.iterations_max {
-        faults.push(format!("{begun} iterations, at most {} are allowed", run.iterations_max));
+    if begun > run.progress.iterations_max {
+        faults.push(format!("{begun} iterations, at most {} are allowed", run.progress.iterations_max));
     }
-    let reserved = run.ledger.reserved();
-    if let Some(asks) = run.ledger.budget.asks
-        && run.ledger.spent.asks + reserved.asks > asks
+    let reserved = run.spending.ledger.reserved();
+    if let Some(asks) = run.spending.ledger.budget.asks
+        && run.spending.ledger.spent.asks + reserved.asks > asks
     {
         faults.push(format!("more calls than the budget of {asks}"));
     }

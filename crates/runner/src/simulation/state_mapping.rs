@@ -9,10 +9,10 @@ use cuegate_flow::{
 /// The state of a run; `None` while there is no current step.
 pub(super) fn state_of_run(reach: &StateGraph, run: &Run) -> Option<RunState> {
     let flow = reach.flow();
-    let at = flow.find(&run.node.as_ref()?.step)?;
-    let visit = run.visit.as_ref();
-    let origins = run.origins.iter();
-    let history: Vec<StepId> = run.history.iter().filter_map(|step| flow.find(step)).collect();
+    let at = flow.find(&run.progress.node.as_ref()?.step)?;
+    let visit = run.progress.visit.as_ref();
+    let origins = run.progress.origins.iter();
+    let history: Vec<StepId> = run.progress.history.iter().filter_map(|step| flow.find(step)).collect();
     Some(RunState {
         at,
         visit: visit.and_then(|visit| flow.find(&visit.step)).unwrap_or(at),
@@ -20,14 +20,14 @@ pub(super) fn state_of_run(reach: &StateGraph, run: &Run) -> Option<RunState> {
         counters: flow
             .counters
             .iter()
-            .map(|counter| run.counters.get(&counter.name).copied().unwrap_or(0))
+            .map(|counter| run.progress.counters.get(&counter.name).copied().unwrap_or(0))
             .collect(),
         origins: origins.filter_map(|(step, origin)| Some((flow.find(step)?, flow.find(origin)?))).collect(),
         newest: reach.keys().iter().map(|key| run.newest(key)).collect(),
         watched: flow.observed(&history),
-        finished: run.finished,
+        finished: run.progress.finished,
         checks: run.checks(),
-        failing: run.failing.keys().filter_map(|(step, _)| flow.find(step)).collect(),
-        is_first: run.iterations <= 1,
+        failing: run.checks.failing.keys().filter_map(|(step, _)| flow.find(step)).collect(),
+        is_first: run.progress.iterations <= 1,
     })
 }

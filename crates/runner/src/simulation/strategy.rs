@@ -142,7 +142,7 @@ impl Steering {
         let at = here.at;
         let mut moves = self.reach.moves(&here);
         moves.retain(|going| !self.hopeless.contains(&(at, going.choice.answer())));
-        let left = run.iterations_max.saturating_sub(run.iterations);
+        let left = run.progress.iterations_max.saturating_sub(run.progress.iterations);
         let ranks: Vec<_> = {
             self.ready();
             let rank = |going: &Move| self.rank(&here, going, left);
@@ -273,7 +273,7 @@ impl Steering {
     fn counted(&mut self, flow: &Flow, run: &Run) {
         for (place, part) in flow.verdict.places() {
             let holds = match part {
-                Verdict::Iterations(max) => run.finished >= *max,
+                Verdict::Iterations(max) => run.progress.finished >= *max,
                 Verdict::Checks { max, .. } => run.checks() >= *max,
                 _ => false,
             };

@@ -177,7 +177,7 @@ impl Coverage {
         let on = |edge: &Edge<StepId>| edge.on.to_string() == **outcome;
         let is_open = |edge: &Edge<StepId>| {
             edge.bound.is_none_or(|bound| {
-                run.counters.get(&flow.counter(bound.counter).name).copied().unwrap_or(0) < bound.max
+                run.progress.counters.get(&flow.counter(bound.counter).name).copied().unwrap_or(0) < bound.max
             })
         };
         for (index, edge) in step.edges.iter().enumerate().filter(|(_, edge)| on(edge)) {
@@ -210,7 +210,7 @@ impl Coverage {
         left: &mut Option<(StepId, usize)>,
     ) {
         // The end was recorded before the run waited for its effects.
-        if run.ending.is_some() {
+        if run.effects.ending.is_some() {
             return;
         }
         let by_edge =
@@ -229,7 +229,7 @@ impl Coverage {
     fn counted(&mut self, run: &Run, event: &Event) {
         let flow = self.flow();
         let (finished, checks) = match event {
-            Event::VisitEnded { .. } => (Some(run.finished + 1), None),
+            Event::VisitEnded { .. } => (Some(run.progress.finished + 1), None),
             Event::CounterSet { counter, value } if **counter == *"verdict checks" => (None, Some(*value)),
             _ => return,
         };

@@ -258,10 +258,13 @@ fn an_incremental_fold_equals_a_fold_of_all_records() {
 fn the_fold_agrees_with_the_engine() {
     for scene in [Scene::remedied(), Scene::reviewed()] {
         let (view, run) = (scene.view(), &scene.run);
-        assert_eq!((view.iterations, view.iterations_max), (run.iterations, run.iterations_max));
-        assert_eq!((view.usage, view.records), (run.usage, run.seq));
+        assert_eq!(
+            (view.iterations, view.iterations_max),
+            (run.progress.iterations, run.progress.iterations_max)
+        );
+        assert_eq!((view.usage, view.records), (run.spending.usage, run.seq));
         let visits = view.rows.iter().filter(|row| row.iteration.is_some()).count();
-        assert_eq!(visits as u32, run.finished);
+        assert_eq!(visits as u32, run.progress.finished);
     }
 }
 

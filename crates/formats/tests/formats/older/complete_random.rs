@@ -211,12 +211,12 @@ fn run<'f>(flow: &'f Flow, seed: u64, cut: bool) -> Case<'f> {
     case.start();
     for _ in 0..DECISIONS_MAX {
         if case.ended() {
-            assert!(case.run.iterations <= case.run.iterations_max);
+            assert!(case.run.progress.iterations <= case.run.progress.iterations_max);
             return case;
         }
         assert!(!case.unblock(), "nothing here waits");
         let pending = case.pending();
-        assert_eq!(pending.len(), 1, "a run that goes on wants one thing: {:?}", case.run.node);
+        assert_eq!(pending.len(), 1, "a run that goes on wants one thing: {:?}", case.run.progress.node);
         if cut {
             case.crash();
             assert_eq!(case.pending(), pending);

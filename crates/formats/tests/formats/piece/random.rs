@@ -375,7 +375,7 @@ struct Done {
 }
 
 fn done(case: &Case<'_>) -> Done {
-    let mut done = Done { iterations: u64::from(case.run.iterations), ..Done::default() };
+    let mut done = Done { iterations: u64::from(case.run.progress.iterations), ..Done::default() };
     for event in case.events.iter().flatten() {
         match event {
             Event::Answered { kind, .. } => *done.asks.entry(kind.as_str()).or_default() += 1,
@@ -429,13 +429,14 @@ fn run(flow: &Flow, seed: u64, cut: Cut) -> Ran<'_> {
     case.complete(Completion::Start(Box::new(Start { started })));
     let (mut alone, mut cuts) = (None, 0);
     for nth in 0..DECISIONS_MAX {
-        assert!(case.run.iterations <= flow.limits.iterations_max, "seed {seed}");
+        assert!(case.run.progress.iterations <= flow.limits.iterations_max, "seed {seed}");
         if case.ended() {
             let alone = alone.unwrap_or_else(|| done(&case));
             return Ran { case, alone, cuts };
         }
         if let State::Suspended(_) = &case.run.state {
-            let by_flow = matches!(&case.run.node, Some(node) if node.work == cuegate_engine::Work::Person);
+            let by_flow =
+                matches!(&case.run.progress.node, Some(node) if node.work == cuegate_engine::Work::Person);
             if !by_flow && alone.is_none() {
                 alone = Some(done(&case));
             }
@@ -443,7 +444,7 @@ fn run(flow: &Flow, seed: u64, cut: Cut) -> Ran<'_> {
             continue;
         }
         let pending = case.pending();
-        assert!(!pending.is_empty(), "seed {seed}: nothing is wanted in {:?}", case.run.node);
+        assert!(!pending.is_empty(), "seed {seed}: nothing is wanted in {:?}", case.run.progress.node);
         if matches!(cut, Cut::Lost(every) if roll(seed, &format!("cut {nth}")).is_multiple_of(every)) {
             case.crash();
             assert_eq!(case.pending(), pending, "seed {seed}: the same state wants the same");

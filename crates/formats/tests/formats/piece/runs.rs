@@ -184,8 +184,8 @@ fn conversations_of_a_run() {
     let of = |step: &str| drive.ask(step).session.map(|session| (session.id, session.branch));
     assert_eq!(of("arch-review"), Some(("s3".to_owned(), false)), "a member goes on with its own");
     assert_eq!(of("qa-review"), Some(("s4".to_owned(), false)));
-    assert_eq!(drive.case.run.sessions["coder"].id, "s5");
-    assert_eq!(drive.case.run.sessions["reviewer"].id, "s1");
+    assert_eq!(drive.case.run.context.sessions["coder"].id, "s5");
+    assert_eq!(drive.case.run.context.sessions["reviewer"].id, "s1");
 }
 
 #[test]

@@ -26,7 +26,10 @@ fn random_runs_keep_the_invariants() {
 fn assert_agrees(scene: &Scene, view: &RunView) {
     use cuegate_engine::{Command, State};
     let run = &scene.run;
-    assert_eq!((view.usage, view.iterations, view.records), (run.usage, run.iterations, run.seq));
+    assert_eq!(
+        (view.usage, view.iterations, view.records),
+        (run.spending.usage, run.progress.iterations, run.seq)
+    );
     let state = match &run.state {
         State::New | State::Running => "running",
         State::Suspended(_) => "suspended",

@@ -193,7 +193,7 @@ pub(in crate::cli::commands) fn settings_of_run(
 fn has_unsent_note(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
     let entries = cuegate_runner::read_records(journal, id)?;
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-    Ok(matches!(run.note, Some((_, false))))
+    Ok(matches!(run.context.note, Some((_, false))))
 }
 
 /// The files of the definition that are no longer as they were when the run started.
@@ -311,16 +311,17 @@ fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &ResumeArgs) -> Result
     let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let why = match &run.state {
         State::Ended { state: EndState::Exhausted, .. }
-            if run.node.is_none() && args.max_iterations.unwrap_or(run.iterations_max) <= run.iterations =>
+            if run.progress.node.is_none()
+                && args.max_iterations.unwrap_or(run.progress.iterations_max) <= run.progress.iterations =>
         {
             format!(
                 "the limit of {} iterations is reached; raise it: `cuegate resume {id} --max-iterations {}`",
-                run.iterations_max,
-                run.iterations_max + 10
+                run.progress.iterations_max,
+                run.progress.iterations_max + 10
             )
         }
         State::Ended { state: EndState::Exhausted, hold: None, .. } => {
-            match run.ledger.lacks(args.limits.budget()) {
+            match run.spending.ledger.lacks(args.limits.budget()) {
                 None => return Ok(None),
                 Some(lack) => format!("{lack}; give more: `{}`", suggest_higher_limit(journal, id)?),
             }

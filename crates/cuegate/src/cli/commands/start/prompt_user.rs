@@ -76,7 +76,7 @@ pub(in crate::cli::commands) fn question_of_run(
 ) -> Result<Option<String>, Failure> {
     let entries = cuegate_runner::read_records(journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-    let Some(question) = run.question.as_ref().filter(|_| waits_for_person(&run.state)) else {
+    let Some(question) = run.context.question.as_ref().filter(|_| waits_for_person(&run.state)) else {
         return Ok(None);
     };
     Ok(Some(format!("{}{}", previous_answers(journal, &run)?, read_stored_text(journal, question)?)))
@@ -86,8 +86,8 @@ pub(in crate::cli::commands) fn question_of_run(
 /// carries its context itself.
 fn previous_answers(journal: &dyn Journal, run: &Run) -> Result<String, Failure> {
     let mut text = String::new();
-    if run.node.as_ref().is_some_and(|node| node.work == Work::Person) {
-        for previous in &run.previous {
+    if run.progress.node.as_ref().is_some_and(|node| node.work == Work::Person) {
+        for previous in &run.context.previous {
             if let Some(blob) = &previous.text {
                 let answer = read_stored_text(journal, blob)?;
                 text.push_str(&format!("{} answered:\n{}\n\n", previous.step, answer.trim_end()));
