@@ -2,14 +2,13 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use cuegate_ask::{AskKind, Usage};
 use cuegate_flow::Str;
 
 use crate::{
     command::{CommandId, LastAnswer},
     event::Event,
-    event_types::{
-        AskKind, AskRequest, ProvisionalOutcome, RowEnd, RunResumed, RunStarted, TreeState, Usage, WaitKind,
-    },
+    event_types::{AskRequest, ProvisionalOutcome, RowEnd, RunResumed, RunStarted, TreeState, WaitKind},
     reports::ReportVersion,
     run::{HandoffValue, Member, Node, PendingAsk, PendingGateCommand, Run, SessionHead, State, Visit, Work},
 };

@@ -6,13 +6,10 @@
 
 use std::collections::BTreeMap;
 
+use cuegate_ask::{AskLimit, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    command::CommandId,
-    event::Event,
-    event_types::{RunResumed, Usage},
-};
+use crate::{command::CommandId, event::Event, event_types::RunResumed};
 
 /// The limits of a run, from its start; `None` = unlimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -106,19 +103,6 @@ pub struct Excess {
     pub of: AskLimit,
     /// The reservation of the ask, or what it used if that is more.
     pub share: Share,
-}
-
-/// A limit of one ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AskLimit {
-    /// The cost that it reserved.
-    Usd,
-    /// The tokens that it reserved.
-    Tokens,
-    /// A limit outside of the budget: the agent's turns, or the length of an answer of the model.
-    #[default]
-    Other,
 }
 
 /// The account of a run.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use cuegate_ask::{AskKind, Usage};
 use cuegate_flow::{
     Str,
     model::{BlobRef, Boundary, Handler, Poll, Program, SchemaId, Validator},
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::Share,
     effect::Effect,
-    event_types::{AskKind, PromptPart, TreeState, Usage},
+    event_types::{PromptPart, TreeState},
 };
 
 /// Identifies a command permanently, by the record that made it pending.

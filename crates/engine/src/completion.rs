@@ -1,14 +1,14 @@
 //! Completions: the inputs of a decision, such as answers, finished commands, and requests of a person.
 
+use cuegate_ask::{AskLimit, FaultClass, Usage};
 use cuegate_flow::{Str, model::BlobRef};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    budget::{AskLimit, Budget},
+    budget::Budget,
     command::CommandId,
     effect::Delay,
-    event_types::{AskDelivery, RunStarted, SourceBlob, ToolCall, TreeState, Usage},
+    event_types::{AskDelivery, RunStarted, SourceBlob, ToolCall, TreeState},
 };
 
 /// The time of a decision. An `i64` converts to the moment of a run without a time limit.
@@ -288,86 +288,6 @@ pub struct Fault {
     pub tools: Tools,
     /// The limit of the ask that was reached, if the class is [`FaultClass::OverCap`] and the provider knows it.
     pub limit: Option<AskLimit>,
-}
-
-/// The class of a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FaultClass {
-    /// Too many requests.
-    RateLimited,
-    /// The service is too busy.
-    Overloaded,
-    /// The service cannot be reached.
-    Network,
-    /// The key or login is not accepted.
-    Auth,
-    /// The service refuses this content.
-    Refused,
-    /// The conversation no longer fits.
-    ContextOverflow,
-    /// The agent no longer has the conversation that it was to continue.
-    SessionLost,
-    /// The program ended without an answer.
-    Crashed,
-    /// It took longer than it may.
-    Timeout,
-    /// What came back cannot be read.
-    Malformed,
-    /// The service does not know the model.
-    UnknownModel,
-    /// The program is not there or too old.
-    MissingProgram,
-    /// The script has no answer left.
-    ScriptExhausted,
-    /// The agent touched what it must not.
-    Violation,
-    /// It reached its cap of money, tokens or turns.
-    OverCap,
-}
-
-impl FaultClass {
-    /// The words for people.
-    pub fn words(self) -> &'static str {
-        match self {
-            FaultClass::RateLimited => "rate limit",
-            FaultClass::Overloaded => "server error",
-            FaultClass::Network => "network error",
-            FaultClass::Auth => "login rejected",
-            FaultClass::Refused => "request refused",
-            FaultClass::ContextOverflow => "context window exceeded",
-            FaultClass::SessionLost => "conversation lost",
-            FaultClass::Crashed => "agent crashed",
-            FaultClass::Timeout => "timeout",
-            FaultClass::Malformed => "unreadable answer",
-            FaultClass::UnknownModel => "unknown model",
-            FaultClass::MissingProgram => "agent not available",
-            FaultClass::ScriptExhausted => "script exhausted",
-            FaultClass::Violation => "boundary violated",
-            FaultClass::OverCap => "limit of the call reached",
-        }
-    }
-
-    /// The identifier in JSON and in the journal.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            FaultClass::RateLimited => "rate_limited",
-            FaultClass::Overloaded => "overloaded",
-            FaultClass::Network => "network",
-            FaultClass::Auth => "auth",
-            FaultClass::Refused => "refused",
-            FaultClass::ContextOverflow => "context_overflow",
-            FaultClass::SessionLost => "session_lost",
-            FaultClass::Crashed => "crashed",
-            FaultClass::Timeout => "timeout",
-            FaultClass::Malformed => "malformed",
-            FaultClass::UnknownModel => "unknown_model",
-            FaultClass::MissingProgram => "missing_program",
-            FaultClass::ScriptExhausted => "script_exhausted",
-            FaultClass::Violation => "violation",
-            FaultClass::OverCap => "over_cap",
-        }
-    }
 }
 
 /// How a command ended.

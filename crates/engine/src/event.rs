@@ -1,6 +1,7 @@
 //! The events of a run: the wire types of the journal, format version [`crate::Record::VERSION`]. Steps are named, not
 //! numbered, so that a journal stays valid when another version of the program lowers the definition in another order.
 
+use cuegate_ask::{AskKind, AskLimit, FaultClass, Usage};
 use cuegate_flow::{
     Str,
     model::{BlobRef, IssueClosure, Permission},
@@ -8,13 +9,12 @@ use cuegate_flow::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    budget::{AskLimit, Share},
+    budget::Share,
     command::CommandId,
-    completion::FaultClass,
     effect::{EffectDelayed, EffectFinished, EffectKind, EffectsRequested, RunEnd},
     event_types::{
-        AskDelivery, AskKind, AskRequest, EndState, PendingEntry, ProvisionalOutcome, Remedy, RowEnd,
-        RunResumed, RunStarted, StepAnswer, SuspensionCause, ToolCall, TreeState, Usage,
+        AskDelivery, AskRequest, EndState, PendingEntry, ProvisionalOutcome, Remedy, RowEnd, RunResumed,
+        RunStarted, StepAnswer, SuspensionCause, ToolCall, TreeState,
     },
 };
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cuegate_ask::AskKind;
 use cuegate_flow::{Str, model::BlobRef};
 use serde::{Deserialize, Serialize};
 
@@ -18,51 +19,6 @@ pub(crate) fn is_zero(number: &u64) -> bool {
 
 fn is_unlimited(budget: &Budget) -> bool {
     !budget.limits()
-}
-
-/// The purpose of an ask.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AskKind {
-    /// The work of a step.
-    Work,
-    /// A report that a step owes.
-    Report,
-    /// A decision between outcomes.
-    Judge,
-    /// A check of another step's work.
-    Check,
-    /// A retry after an unusable answer.
-    Repair,
-    /// Work after a failed validator.
-    Remedy,
-}
-
-impl AskKind {
-    /// The printed word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            AskKind::Work => "work",
-            AskKind::Report => "report",
-            AskKind::Judge => "judge",
-            AskKind::Check => "check",
-            AskKind::Repair => "repair",
-            AskKind::Remedy => "remedy",
-        }
-    }
-}
-
-/// The usage of an ask.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Usage {
-    /// Input tokens, including cached ones.
-    pub input_tokens: u64,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub cached_input_tokens: u64,
-    pub output_tokens: u64,
-    /// US dollars; `None` = unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<f64>,
 }
 
 /// A use of a tool by an agent.

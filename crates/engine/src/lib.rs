@@ -45,6 +45,8 @@ mod reports;
 mod route;
 mod run;
 
+pub use cuegate_ask::{AskKind, AskLimit, FaultClass, Usage};
+
 pub use crate::answers::action_blocks::{ActionBlock, find_action_blocks, find_all_action_blocks};
 pub use crate::answers::extractors::apply_extractor;
 pub use crate::answers::gate::{GateResult, InvalidAnswer, read_answer};
@@ -54,14 +56,14 @@ pub use batch::{
     Amounts, Batch, BatchEnd, BatchEvent, BatchRecord, BatchStarted, Choice, ClaimOutcome, EarlierRun,
     FAILURES_MAX, Progress, QueueRead, QueueSource, RunStopped, SkipReason, StopKind, TakenTask, Task,
 };
-pub use budget::{AskLimit, Budget, Excess, Lack, Ledger, Share, SpentBudget, convert_usd_to_micro};
+pub use budget::{Budget, Excess, Lack, Ledger, Share, SpentBudget, convert_usd_to_micro};
 pub use command::{
     AskCommand, Command, CommandId, EffectCommand, ExecCommand, HandlerInput, HandoffEntry, LastAnswer,
     Probe, ProbeCommand, SessionUse,
 };
 pub use completion::{
-    Answer, Completion, EffectResult, ExecResult, Exit, Fault, FaultClass, Moment, OutsideWrites,
-    ProbeResult, ResumeSettings, Retry, Start, Tools, TreeChange,
+    Answer, Completion, EffectResult, ExecResult, Exit, Fault, Moment, OutsideWrites, ProbeResult,
+    ResumeSettings, Retry, Start, Tools, TreeChange,
 };
 pub use completion_state::{
     ConditionState, POLL_INTERVAL_MS, PendingProbes, has_keyword, has_reached_max, has_required_fields,
@@ -74,10 +76,9 @@ pub use effect::{
 };
 pub use event::Event;
 pub use event_types::{
-    AfterReports, AskContext, AskDelivery, AskKind, AskRequest, EndState, GithubTarget, OwedReport,
-    PendingEntry, PromptPart, RecordedLoadOptions, Remedy, RowEnd, RunResumed, RunStarted, SchemaEnforcement,
-    SessionContinuation, SourceBlob, StepAnswer, SuspensionCause, ToolCall, ToolResult, TreeState, Usage,
-    WaitKind,
+    AfterReports, AskContext, AskDelivery, AskRequest, EndState, GithubTarget, OwedReport, PendingEntry,
+    PromptPart, RecordedLoadOptions, Remedy, RowEnd, RunResumed, RunStarted, SchemaEnforcement,
+    SessionContinuation, SourceBlob, StepAnswer, SuspensionCause, ToolCall, ToolResult, TreeState, WaitKind,
 };
 pub use fence_key::FenceKey;
 pub use pending::list_pending_commands;

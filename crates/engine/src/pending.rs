@@ -1,5 +1,6 @@
 //! What a run wants done next.
 
+use cuegate_ask::AskKind;
 use cuegate_flow::{
     Str,
     model::{
@@ -14,7 +15,7 @@ use crate::{
     },
     completion_state::PendingProbes,
     effect::EffectKind,
-    event_types::{AskContext, AskKind, PromptPart, WaitKind},
+    event_types::{AskContext, PromptPart, WaitKind},
     prompt::{find_stored_blob, render_judged_answer, render_template},
     run::{Member, PendingAsk, Run, State, Work},
 };

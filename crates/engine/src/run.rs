@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use cuegate_ask::{AskKind, FaultClass, Usage};
 use cuegate_flow::{
     Str,
     model::{BlobRef, IssueClosure},
@@ -14,12 +15,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     budget::{Lack, Ledger},
     command::{CommandId, LastAnswer},
-    completion::FaultClass,
     completion_state::{ConditionState, PendingProbes},
     effect::{Effect, Phase, RunEnd},
     event_types::{
-        AskContext, AskKind, AskRequest, EndState, PendingEntry, PromptPart, ProvisionalOutcome, Remedy,
-        RunStarted, StepAnswer, SuspensionCause, TreeState, Usage,
+        AskContext, AskRequest, EndState, PendingEntry, PromptPart, ProvisionalOutcome, Remedy, RunStarted,
+        StepAnswer, SuspensionCause, TreeState,
     },
     reports::Reports,
 };

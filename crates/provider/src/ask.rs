@@ -2,42 +2,11 @@
 
 use std::{ffi::OsString, future::Future, path::PathBuf, pin::Pin, sync::Arc};
 
+use cuegate_ask::{AskKind, AskLimit, FaultClass, Permission, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::SandboxNeeds;
-
-/// The purpose of an ask. Scripts and prices distinguish kinds; agents do not see them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The work of a step.
-    Work,
-    /// A report that the step must write.
-    Report,
-    /// A choice between outcomes.
-    Judge,
-    /// A check of another step's work.
-    Check,
-    /// A retry after an invalid answer.
-    Repair,
-    /// Work after a failed validator.
-    Remedy,
-}
-
-/// What the agent is permitted to do, from least to most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Permission {
-    /// Read only.
-    Plan,
-    /// Ask before each action. In an unattended run writes are denied.
-    Default,
-    /// Edit files.
-    AcceptEdits,
-    /// Everything.
-    BypassPermissions,
-}
 
 /// What a provider supports. This decides how an ask is sent; every answer is validated regardless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -96,7 +65,7 @@ pub struct Request {
     /// Aliases of the persona: its file name.
     pub persona_names: Vec<String>,
     /// The purpose of the ask.
-    pub kind: Kind,
+    pub kind: AskKind,
     /// The prompt.
     pub prompt: String,
     /// The system prompt.
@@ -173,61 +142,6 @@ pub enum Activity {
     },
 }
 
-/// The usage of an ask.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Usage {
-    /// Input tokens, including cached ones.
-    #[serde(default)]
-    pub input_tokens: u64,
-    /// The input tokens read from a cache, which are cheaper.
-    #[serde(default)]
-    pub cached_input_tokens: u64,
-    /// Output tokens.
-    #[serde(default)]
-    pub output_tokens: u64,
-    /// Cost in US dollars; `None` = unknown, which is not zero.
-    #[serde(default)]
-    pub cost_usd: Option<f64>,
-}
-
-impl Usage {
-    /// The sum. The cost is unknown if either cost is.
-    #[must_use]
-    pub fn plus(&self, other: &Usage) -> Usage {
-        self.with(other, u64::saturating_add, |a, b| a + b)
-    }
-
-    /// The difference, at least 0 in each field.
-    #[must_use]
-    pub fn minus(&self, other: &Usage) -> Usage {
-        self.with(other, u64::saturating_sub, |a, b| (a - b).max(0.0))
-    }
-
-    /// The maximum of each field.
-    #[must_use]
-    pub fn max(&self, other: &Usage) -> Usage {
-        self.with(other, u64::max, f64::max)
-    }
-
-    /// The usage of one ask, computed from the session totals before and after it.
-    ///
-    /// If the totals decreased, the program has restarted its count, and all of `self` belongs to this ask.
-    #[must_use]
-    pub fn beyond(&self, before: &Usage) -> Usage {
-        let anew = self.input_tokens < before.input_tokens || self.output_tokens < before.output_tokens;
-        if anew { *self } else { self.minus(before) }
-    }
-
-    fn with(&self, other: &Usage, count: fn(u64, u64) -> u64, money: fn(f64, f64) -> f64) -> Usage {
-        Usage {
-            input_tokens: count(self.input_tokens, other.input_tokens),
-            cached_input_tokens: count(self.cached_input_tokens, other.cached_input_tokens),
-            output_tokens: count(self.output_tokens, other.output_tokens),
-            cost_usd: self.cost_usd.zip(other.cost_usd).map(|(a, b)| money(a, b)),
-        }
-    }
-}
-
 /// The answer to an ask.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Answer {
@@ -253,42 +167,6 @@ pub struct Answer {
     pub receipt: Option<String>,
 }
 
-/// The class of a fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FaultClass {
-    /// The service rejected the request because of its rate limit; a later request may succeed.
-    RateLimited,
-    /// The service is overloaded; a later request may succeed.
-    Overloaded,
-    /// The service cannot be reached: the connection is refused or reset, DNS or the proxy fails.
-    Network,
-    /// The service rejected the key or login.
-    Auth,
-    /// The service refused the request or its content.
-    Refused,
-    /// The request exceeds the model's context window.
-    ContextOverflow,
-    /// The program does not have the session that it was to continue, or the service rejects its messages.
-    SessionLost,
-    /// The program exited without an answer.
-    Crashed,
-    /// The ask exceeded its timeout.
-    Timeout,
-    /// The response cannot be parsed.
-    Malformed,
-    /// The service does not know the model.
-    UnknownModel,
-    /// The program is missing, too old or misconfigured.
-    MissingProgram,
-    /// The script has no unused entry for this ask.
-    ScriptExhausted,
-    /// The agent wrote outside of its boundary.
-    Violation,
-    /// The ask reached its limit of cost, tokens or turns.
-    OverCap,
-}
-
 /// Why an ask has no answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
@@ -310,16 +188,6 @@ pub struct Fault {
     /// The limit of the ask that was reached, if the class is [`FaultClass::OverCap`] and it is known.
     #[serde(default)]
     pub limit: Option<AskLimit>,
-}
-
-/// A limit of [`Cap`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AskLimit {
-    /// The cost.
-    Usd,
-    /// The tokens.
-    Tokens,
 }
 
 impl Fault {

@@ -23,10 +23,10 @@ pub mod scripted;
 mod token_prices;
 
 pub use ask::{
-    Activity, Answer, AnswerReader, AskLimit, Cap, Capabilities, CutUsage, Fault, FaultClass, Inspection,
-    Kind, Launch, Local, Login, LoginRequest, Permission, PreparedAsk, Problem, ProgramEnd, Provider,
-    Request, Session, Shared, Usage,
+    Activity, Answer, AnswerReader, Cap, Capabilities, CutUsage, Fault, Inspection, Launch, Local, Login,
+    LoginRequest, PreparedAsk, Problem, ProgramEnd, Provider, Request, Session, Shared,
 };
+pub use cuegate_ask::{AskKind, AskLimit, FaultClass, Permission, Usage};
 pub use program::locate::{exclude_from_path, locate_or_missing, locate_program, search_path};
 pub use program::probe::capture_program_output;
 pub use program::redact_env::wrap_redacting_reader;

@@ -1,6 +1,6 @@
 //! The readers of agents take any output: they neither panic nor grow, and what they return is bounded by what they read.
 
-use cuegate_provider::{Cap, Kind, Permission, PreparedAsk, ProgramEnd, Provider, Request, claude, codex};
+use cuegate_provider::{AskKind, Cap, Permission, PreparedAsk, ProgramEnd, Provider, Request, claude, codex};
 use cuegate_testkit::fuzz::{Mutator, executions};
 use serde_json::json;
 
@@ -59,7 +59,7 @@ fn request() -> Request {
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
-        kind: Kind::Work,
+        kind: AskKind::Work,
         prompt: String::new(),
         system: None,
         schema: Some(json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]})),

@@ -11,7 +11,7 @@ use std::{
 };
 
 use cuegate_provider::{
-    Activity, Answer, AnswerReader, Cap, Fault, FaultClass, Kind, Permission, PreparedAsk, ProgramEnd,
+    Activity, Answer, AnswerReader, AskKind, Cap, Fault, FaultClass, Permission, PreparedAsk, ProgramEnd,
     Provider as _, Request,
     openai::{OpenAiProgram, OpenAiProvider, OpenAiSettings},
 };
@@ -49,7 +49,7 @@ fn request() -> Request {
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
-        kind: Kind::Judge,
+        kind: AskKind::Judge,
         prompt: "Is it good?".to_owned(),
         system: None,
         schema: Some(json!({"type": "object"})),

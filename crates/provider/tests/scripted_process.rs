@@ -11,7 +11,8 @@ use std::{
 };
 
 use cuegate_provider::{
-    Activity, Answer, Fault, FaultClass, Kind, Permission, PreparedAsk, ProgramEnd, Provider as _, Request,
+    Activity, Answer, AskKind, Fault, FaultClass, Permission, PreparedAsk, ProgramEnd, Provider as _,
+    Request,
     scripted::{Script, ScriptedProgram, ScriptedProvider},
 };
 
@@ -34,7 +35,7 @@ fn request(work: &Path) -> Request {
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
-        kind: Kind::Work,
+        kind: AskKind::Work,
         prompt: String::new(),
         system: None,
         schema: None,

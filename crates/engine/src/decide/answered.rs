@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cuegate_ask::AskKind;
 use cuegate_flow::{
     Str,
     model::{Act, BlobRef, Fact, Gate, Handoff, Outcome, Role, Source, Step, StepId},
@@ -21,7 +22,7 @@ use crate::{
     command::CommandId,
     completion::{Answer, TreeChange},
     event::Event,
-    event_types::{AfterReports, AskContext, AskKind, AskRequest, StepAnswer},
+    event_types::{AfterReports, AskContext, AskRequest, StepAnswer},
     pending::session_key,
     prompt::is_filled,
     route::as_text,

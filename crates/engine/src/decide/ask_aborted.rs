@@ -1,5 +1,6 @@
 //! Asks that were cut off before they answered, and the end of the time that a run has.
 
+use cuegate_ask::Usage;
 use cuegate_flow::{Str, model::Act};
 
 use super::Decider;
@@ -7,7 +8,7 @@ use crate::{
     command::CommandId,
     completion::{Tools, TreeChange},
     event::Event,
-    event_types::{AskRequest, Usage},
+    event_types::AskRequest,
     pending::session_key,
     run::{PendingAsk, State},
 };

@@ -1,5 +1,6 @@
 //! An ask failed: retry after a pause, or suspend the run until a person acts.
 
+use cuegate_ask::FaultClass;
 use cuegate_flow::{
     Str,
     model::{Act, Step, StepId},
@@ -9,7 +10,7 @@ use super::{Decider, answered::AskScope, ask_aborted, join, rejected_answer};
 use crate::{
     budget::Lack,
     command::CommandId,
-    completion::{Fault, FaultClass, TreeChange},
+    completion::{Fault, TreeChange},
     event::Event,
     event_types::{AskRequest, SuspensionCause, WaitKind},
     pending::continued_session_key,

@@ -1,5 +1,6 @@
 //! Entering a step.
 
+use cuegate_ask::AskKind;
 use cuegate_flow::{
     Str,
     model::{Act, Role, Step, StepId},
@@ -9,8 +10,7 @@ use super::Decider;
 use crate::{
     event::Event,
     event_types::{
-        AskContext, AskKind, AskRequest, EndState, PendingEntry, PromptPart, Remedy, SuspensionCause,
-        WaitKind,
+        AskContext, AskRequest, EndState, PendingEntry, PromptPart, Remedy, SuspensionCause, WaitKind,
     },
     prompt::{is_filled, missing_inputs, render_template},
     run::Run,

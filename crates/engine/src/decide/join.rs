@@ -1,5 +1,6 @@
 //! The members of a parallel step.
 
+use cuegate_ask::AskKind;
 use cuegate_flow::{
     Str,
     model::{BlobRef, Gate, JoinPattern, JoinRule, Outcome, Step, StepId},
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::{
     event::Event,
-    event_types::{AskKind, AskRequest, StepAnswer, WaitKind},
+    event_types::{AskRequest, StepAnswer, WaitKind},
     run::{JudgedAnswer, Member, Work},
 };
 

@@ -1,5 +1,6 @@
 //! Commands that a member's answer has to pass before its outcome counts.
 
+use cuegate_ask::AskKind;
 use cuegate_flow::{
     Str,
     model::{Act, BlobRef, MemberCommand, MemberGate, Outcome, Step, StepId},
@@ -11,7 +12,7 @@ use crate::{
     command::CommandId,
     completion::{ExecResult, TreeChange},
     event::Event,
-    event_types::{AskKind, AskRequest, ProvisionalOutcome},
+    event_types::{AskRequest, ProvisionalOutcome},
     prompt::{Failure, render_template},
     run::{FollowUpMessage, Work},
 };

@@ -1,5 +1,6 @@
 //! Reports that an answer owes: those that it holds are written, the others are asked for one by one.
 
+use cuegate_ask::AskKind;
 use cuegate_flow::{
     Str,
     model::{Act, Ask, Outcome, Step, StepId},
@@ -14,7 +15,7 @@ use super::{
 use crate::{
     answers::{gate::InvalidAnswer, parsed_answer::ParsedAnswer},
     event::Event,
-    event_types::{AfterReports, AskContext, AskKind, AskRequest, OwedReport},
+    event_types::{AfterReports, AskContext, AskRequest, OwedReport},
 };
 
 /// Whether a step's answers owe reports.

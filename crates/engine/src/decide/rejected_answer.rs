@@ -1,5 +1,6 @@
 //! Answers that cannot be used: asked again as often as allowed, then the definition's fallback, else the end.
 
+use cuegate_ask::AskKind;
 use cuegate_flow::model::{Act, Permission, Step, StepId, Template};
 
 use super::{
@@ -15,7 +16,7 @@ use crate::{
     },
     completion::{OutsideWrites, TreeChange},
     event::Event,
-    event_types::{AskContext, AskKind, AskRequest, PromptPart},
+    event_types::{AskContext, AskRequest, PromptPart},
     prompt::render_template,
     run::{PendingAsk, Work},
 };

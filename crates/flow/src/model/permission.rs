@@ -1,42 +1,9 @@
 //! Permissions of agents.
 
+pub use cuegate_ask::Permission;
 use serde::{Deserialize, Serialize};
 
 use crate::{Str, model::tools};
-
-/// How much an agent may do without a person, from least to most.
-///
-/// The order is the strictness order, so the effective permission of a step is the minimum of what the
-/// agent and the step allow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Permission {
-    /// Reads only; a changed file is a violation.
-    Plan,
-    /// Asks a person before each action; without a person, writing is denied.
-    Default,
-    /// Edits files in the working tree.
-    AcceptEdits,
-    /// Allows everything.
-    BypassPermissions,
-}
-
-impl Permission {
-    /// Whether files in the working tree may change.
-    pub fn may_write(self) -> bool {
-        self >= Permission::AcceptEdits
-    }
-
-    /// The word that definitions use.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Permission::Plan => "plan",
-            Permission::Default => "default",
-            Permission::AcceptEdits => "acceptEdits",
-            Permission::BypassPermissions => "bypassPermissions",
-        }
-    }
-}
 
 /// Which tools an agent may use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -97,7 +97,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Activity, Answer, Cap, Kind, Permission, ProgramEnd};
+    use crate::{Activity, Answer, AskKind, Cap, Permission, ProgramEnd};
 
     #[test]
     fn models_of_other_vendors_must_be_mapped() {
@@ -132,7 +132,7 @@ mod tests {
             persona: None,
             persona_names: Vec::new(),
             readable: Vec::new(),
-            kind: Kind::Work,
+            kind: AskKind::Work,
             prompt: String::new(),
             system: None,
             schema: Some(

@@ -102,7 +102,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Activity, Answer, Cap, Kind, Permission, ProgramEnd};
+    use crate::{Activity, Answer, AskKind, Cap, Permission, ProgramEnd};
     use crate::{Price, Prices};
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
             persona: None,
             persona_names: Vec::new(),
             readable: Vec::new(),
-            kind: Kind::Work,
+            kind: AskKind::Work,
             prompt: String::new(),
             system: None,
             schema: Some(

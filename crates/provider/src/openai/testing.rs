@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{OpenAiProgram, OpenAiProvider, OpenAiSettings, child, wire::OpenAiJob};
 use crate::{
-    Activity, Answer, AnswerReader, Cap, Fault, Kind, Permission, PreparedAsk, ProgramEnd, Provider as _,
+    Activity, Answer, AnswerReader, AskKind, Cap, Fault, Permission, PreparedAsk, ProgramEnd, Provider as _,
     Request,
 };
 
@@ -119,7 +119,7 @@ pub(super) fn request() -> Request {
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
-        kind: Kind::Judge,
+        kind: AskKind::Judge,
         prompt: "Is it good?".to_owned(),
         system: None,
         schema: None,

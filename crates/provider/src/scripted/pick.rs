@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::script::{Entry, OnExhausted, Script, hash_parts};
-use crate::{Fault, FaultClass, Kind, Request};
+use crate::{AskKind, Fault, FaultClass, Request};
 
 /// A script and its position.
 pub(super) struct Pool {
@@ -64,9 +64,9 @@ impl Pool {
             let is_left = entry.times == 0 || counts.used + counts.reserved < entry.uses();
             is_left && entry.matches(request)
         };
-        let conductor = |index: &usize| self.script.entries[*index].kind == Some(Kind::Judge);
+        let conductor = |index: &usize| self.script.entries[*index].kind == Some(AskKind::Judge);
         let indices = 0..self.script.entries.len();
-        if self.script.scenario && request.kind == Kind::Judge {
+        if self.script.scenario && request.kind == AskKind::Judge {
             return indices.clone().filter(conductor).chain(indices).find(left);
         }
         indices.into_iter().find(left)
@@ -81,7 +81,7 @@ impl Pool {
     }
 
     fn exhausted(&self, state: &PoolState, request: &Request) -> Fault {
-        let kind = kind_word(request.kind);
+        let kind = request.kind.as_str();
         let persona = request.persona.as_ref().map(|name| format!(", persona {name}")).unwrap_or_default();
         let (entries, used) =
             (self.script.len(), state.counts.iter().filter(|counts| counts.used > 0).count());
@@ -175,20 +175,8 @@ impl Drop for Reservation {
 /// The group of an ask: its step, kind and persona.
 fn group_of(request: &Request) -> u32 {
     let persona = request.persona.as_deref().unwrap_or_default();
-    let hash = hash_parts(&[&request.step, kind_word(request.kind), persona]);
+    let hash = hash_parts(&[&request.step, request.kind.as_str(), persona]);
     (hash >> 32) as u32 ^ hash as u32
-}
-
-/// The kind as in scripts.
-fn kind_word(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Work => "work",
-        Kind::Report => "report",
-        Kind::Judge => "judge",
-        Kind::Check => "check",
-        Kind::Repair => "repair",
-        Kind::Remedy => "remedy",
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use serde_saphyr::{Options, Spanned};
 
 use super::script::{Entry, OnExhausted, Script, digest_of};
-use crate::Kind;
+use crate::AskKind;
 
 /// The maximum size of a script in bytes, as for definitions.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -103,7 +103,7 @@ impl From<Scene> for Entry {
     fn from(scene: Scene) -> Entry {
         let judges = scene.persona.as_deref() == Some("conductor");
         Entry {
-            kind: judges.then_some(Kind::Judge),
+            kind: judges.then_some(AskKind::Judge),
             persona: scene.persona.filter(|_| !judges),
             blocked: (scene.status == Status::Blocked).then(|| scene.content.clone()),
             text: Some(scene.content),

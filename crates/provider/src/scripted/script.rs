@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::Value;
 
-use crate::{Kind, Request, Usage};
+use crate::{AskKind, Request, Usage};
 
 /// The parsed and validated answers of a scripted agent.
 #[derive(Debug, Clone)]
@@ -52,7 +52,7 @@ impl Script {
 pub(super) struct Entry {
     pub step: Option<Steps>,
     pub persona: Option<String>,
-    pub kind: Option<Kind>,
+    pub kind: Option<AskKind>,
     pub output: Option<Value>,
     pub text: Option<String>,
     /// Replaces `output` and `text` at these steps.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use cuegate_provider::{
-    Activity, Answer, Cap, Fault, Kind, Permission, PreparedAsk, ProgramEnd, Provider, Request, Session,
+    Activity, Answer, AskKind, Cap, Fault, Permission, PreparedAsk, ProgramEnd, Provider, Request, Session,
     claude::{self, Claude},
     codex::{self, Codex},
 };
@@ -34,7 +34,7 @@ fn request(session: Option<Session>) -> Request {
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
-        kind: Kind::Work,
+        kind: AskKind::Work,
         prompt: String::new(),
         system: None,
         // The schema of the recordings of Codex.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use cuegate_provider::{
-    Cap, Kind, Permission, Price, Prices, Provider, Request, Session,
+    AskKind, Cap, Permission, Price, Prices, Provider, Request, Session,
     claude::{self, Claude},
     codex::{self, Codex},
     openai::{self, OpenAiProgram, OpenAiProvider},
@@ -161,7 +161,7 @@ impl Scene {
             persona: None,
             persona_names: Vec::new(),
             readable: Vec::new(),
-            kind: Kind::Work,
+            kind: AskKind::Work,
             prompt: prompt.to_owned(),
             system: None,
             schema: None,

@@ -90,7 +90,7 @@ impl LocalExecutor {
             AskOutcome::Cut(cut) => {
                 let spoilt = put.session == SessionContinuation::Continued;
                 let (tools, texts) = log.finish();
-                let (usage, usage_unknown) = (translate::convert_usage(cut.usage), cut.unknown);
+                let (usage, usage_unknown) = (translate::normalize_cost(cut.usage), cut.unknown);
                 let completion = Completion::Cut { ask: command.id, usage, usage_unknown, spoilt, tools };
                 return Ok(Some(CommandResult { completion, texts }));
             }
@@ -202,7 +202,7 @@ impl LocalExecutor {
             session: session.map(|session| provider::Session {
                 id: session.id.clone(),
                 fork: can.fork,
-                totals: session.totals.map(translate::convert_session_totals),
+                totals: session.totals,
             }),
             model: self.model(command),
             work: self.setting.cwd.clone(),

@@ -3,7 +3,7 @@ use std::num::NonZeroU32;
 use serde_json::json;
 
 use super::*;
-use crate::{Cap, Kind, Session};
+use crate::{AskKind, Cap, Session};
 
 fn request() -> Request {
     Request {
@@ -13,7 +13,7 @@ fn request() -> Request {
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
-        kind: Kind::Work,
+        kind: AskKind::Work,
         prompt: "fix it".to_owned(),
         system: None,
         schema: None,

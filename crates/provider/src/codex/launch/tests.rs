@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Cap, Kind, Session};
+use crate::{AskKind, Cap, Session};
 
 fn request() -> Request {
     Request {
@@ -11,7 +11,7 @@ fn request() -> Request {
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
-        kind: Kind::Work,
+        kind: AskKind::Work,
         prompt: "fix it".to_owned(),
         system: None,
         schema: None,

@@ -2,7 +2,7 @@ use jiff::{civil::date, tz::TimeZone};
 use serde_json::json;
 
 use super::*;
-use crate::{Cap, Kind, Permission, Price};
+use crate::{AskKind, Cap, Permission, Price};
 
 fn now() -> Zoned {
     date(2026, 11, 22).at(1, 45, 0, 0).to_zoned(TimeZone::UTC).unwrap()
@@ -16,7 +16,7 @@ fn request() -> Request {
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
-        kind: Kind::Work,
+        kind: AskKind::Work,
         prompt: String::new(),
         system: None,
         schema: None,

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::{ScriptedProgram, ScriptedProvider};
 use crate::{
-    Answer, Fault, FaultClass, Kind, Launch, Permission, PreparedAsk, Provider, Request, Session, Usage,
+    Answer, AskKind, Fault, FaultClass, Launch, Permission, PreparedAsk, Provider, Request, Session, Usage,
     scripted::Script,
 };
 
@@ -14,7 +14,7 @@ fn request() -> Request {
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
-        kind: Kind::Work,
+        kind: AskKind::Work,
         prompt: "do it".to_owned(),
         system: None,
         schema: None,
@@ -94,7 +94,7 @@ async fn an_entry_addresses_a_judge_by_the_step_that_it_is_for() {
     let judge = Request {
         step: "fix@judge".to_owned(),
         subject: Some("fix".to_owned()),
-        kind: Kind::Judge,
+        kind: AskKind::Judge,
         ..request()
     };
     assert_eq!(local(&provider, &judge).await.unwrap().text, "verdict");

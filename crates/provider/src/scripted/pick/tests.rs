@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
 use super::{Pool, Reservation, Script};
-use crate::{FaultClass, Kind, Permission, Request};
+use crate::{AskKind, FaultClass, Permission, Request};
 
 /// `step kind persona`, the latter two optional.
 fn ask(words: &str) -> Request {
     let mut words = words.split(' ');
     let step = words.next().unwrap_or_default().to_owned();
-    let kind = words.next().map_or(Kind::Work, |kind| serde_json::from_value(kind.into()).unwrap());
+    let kind = words.next().map_or(AskKind::Work, |kind| serde_json::from_value(kind.into()).unwrap());
     Request {
         id: "run/1".to_owned(),
         step,

@@ -2,7 +2,7 @@ use std::{cell::Cell, fs, path::Path, time::Duration};
 
 use super::{AfterJob, ScriptedEnd, ScriptedJob, perform_job};
 use crate::{
-    Activity, Answer, Fault, FaultClass, Kind, Permission, PreparedAsk, ProgramEnd, Provider, Request,
+    Activity, Answer, AskKind, Fault, FaultClass, Permission, PreparedAsk, ProgramEnd, Provider, Request,
     scripted::{Script, ScriptedProgram, ScriptedProvider},
 };
 
@@ -19,7 +19,7 @@ fn prepare(provider: &ScriptedProvider) -> PreparedAsk {
         persona: None,
         persona_names: Vec::new(),
         readable: Vec::new(),
-        kind: Kind::Work,
+        kind: AskKind::Work,
         prompt: String::new(),
         system: None,
         schema: None,

@@ -1,5 +1,5 @@
 use super::{Script, compute_edit_distance};
-use crate::Kind;
+use crate::AskKind;
 use crate::scripted::script::OnExhausted;
 
 /// The result of a text on one line.
@@ -112,7 +112,7 @@ fn json_is_parsed() {
     let entry = &script.entries[0];
     assert_eq!(entry.text.as_deref(), Some("😀 / \té"));
     assert_eq!(entry.output, Some(serde_json::json!({"a": [1, -2.5e-3, true, null, "no"]})));
-    assert_eq!((entry.kind, entry.times), (Some(Kind::Judge), 1));
+    assert_eq!((entry.kind, entry.times), (Some(AskKind::Judge), 1));
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn scenarios_are_parsed() {
     let [coder, conductor, blocked] = &script.entries[..] else { panic!("three entries") };
     assert_eq!((coder.persona.as_deref(), coder.kind), (Some("coder"), None));
     assert_eq!((coder.text.as_deref(), &coder.blocked, coder.times), (Some("[CODER:1]"), &None, 1));
-    assert_eq!((&conductor.persona, conductor.kind), (&None, Some(Kind::Judge)));
+    assert_eq!((&conductor.persona, conductor.kind), (&None, Some(AskKind::Judge)));
     assert_eq!(conductor.output, Some(serde_json::json!({"step": 2})));
     assert_eq!(
         (blocked.blocked.as_deref(), blocked.text.as_deref()),

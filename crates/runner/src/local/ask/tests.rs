@@ -50,7 +50,7 @@ fn request(cap: provider::Cap) -> provider::Request {
         subject: None,
         persona: None,
         persona_names: Vec::new(),
-        kind: provider::Kind::Work,
+        kind: provider::AskKind::Work,
         prompt: String::new(),
         system: None,
         schema: None,
@@ -96,7 +96,7 @@ fn a_cut_costs_what_was_reported_and_the_sum_over_resumes_stays_in_the_budget() 
             );
             let ask = CommandId::Step { seq: cuts };
             ledger.apply(&Event::Reserved { ask, share });
-            let usage = translate::convert_usage(cut.usage);
+            let usage = translate::normalize_cost(cut.usage);
             ledger.apply(&Event::AskCut {
                 ask,
                 step: "fix".into(),
