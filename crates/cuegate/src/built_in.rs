@@ -45,10 +45,10 @@ pub(crate) fn write_built_in(
             write(&agent, &files(&wanted))?;
             Ok(agent)
         }
-        StarterFormat::Piece(piece) => {
+        StarterFormat::Takt(workflow) => {
             let takt = folder.join(".takt");
-            write(&takt, &piece.own(&wanted))?;
-            write(&takt, &piece.shared(&wanted))?;
+            write(&takt, &workflow.own(&wanted))?;
+            write(&takt, &workflow.shared(&wanted))?;
             Ok(takt.join(format!("workflows/{}.yaml", starter.name)))
         }
     }
@@ -59,8 +59,8 @@ pub(crate) fn look_at_built_in(starter: &Starter) -> Option<CompiledDefinition> 
     let wanted = StarterValues::new(starter.name, None).ok()?;
     let (base, file, files) = match &starter.form {
         StarterFormat::Agent(files) => (format!(".agent/{}", starter.name), None, files(&wanted)),
-        StarterFormat::Piece(piece) => {
-            let files = piece.own(&wanted).into_iter().chain(piece.shared(&wanted)).collect();
+        StarterFormat::Takt(workflow) => {
+            let files = workflow.own(&wanted).into_iter().chain(workflow.shared(&wanted)).collect();
             (".takt/workflows".to_owned(), Some(format!("{}.yaml", starter.name)), files)
         }
     };

@@ -18,9 +18,9 @@ pub struct LoadOptions {
     pub file: Option<String>,
     /// Names of values given with `--set`: they count as declared.
     pub set: Vec<String>,
-    /// The asks of a step; pieces only.
+    /// The asks of a step; TAKT only.
     pub phases: Phases,
-    /// Whether a person can answer; pieces only: rules for persons exist only then.
+    /// Whether a person can answer; TAKT only: rules for persons exist only then.
     pub interactive: bool,
     /// How many members of a parallel step work at the same time, at least 1; `None` = the format's default.
     pub width: Option<u16>,

@@ -65,8 +65,8 @@ pub fn find_definition(typed: &str, here: &Path, project: &Path) -> Result<Locat
         // The agent's own file means the agent.
         (folder, (name != "agent.json").then_some(name))
     };
-    let piece = format_of(file.as_deref()).variants();
-    let root = root_of(&folder, project, piece);
+    let workflow = format_of(file.as_deref()).variants();
+    let root = root_of(&folder, project, workflow);
     let base = folder
         .strip_prefix(&root)
         .unwrap_or(Path::new(""))
@@ -76,7 +76,7 @@ pub fn find_definition(typed: &str, here: &Path, project: &Path) -> Result<Locat
         .join("/");
     let is_elsewhere = !root.starts_with(canonicalize_if_exists(project));
     let is_here = is_elsewhere && root.join(&base) == canonicalize_if_exists(project);
-    let takt = piece.then(|| super::find_builtins(project)).flatten();
+    let takt = workflow.then(|| super::find_builtins(project)).flatten();
     Ok(Location { root, is_elsewhere, is_here, base, file, built_in: None, takt })
 }
 
@@ -113,7 +113,7 @@ fn resolve_typed_path(found: &Path, real: &Path, project: &Path) -> Option<PathB
     (std::fs::canonicalize(&path).ok()? == *real).then_some(path)
 }
 
-/// The definitions of a name, which cannot leave its folder. Pieces may be in one level of category folders:
+/// The definitions of a name, which cannot leave its folder. Workflows may be in one level of category folders:
 /// `category/name`. The nearest of `folders` decides, then the home folder; in one folder there may be several.
 fn find_named(typed: &str, folders: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
     let parts: Vec<&str> = typed.split('/').collect();
@@ -121,7 +121,7 @@ fn find_named(typed: &str, folders: &[PathBuf], home: Option<&Path>) -> Vec<Path
     if parts.len() > 2 || !parts.iter().all(sound) {
         return Vec::new();
     }
-    let pieces = |top: &Path| -> Vec<PathBuf> {
+    let workflows = |top: &Path| -> Vec<PathBuf> {
         let folders = names::TAKT_FOLDERS.map(|folder| top.join(folder)).into_iter();
         folders
             .flat_map(|folder| ["yaml", "yml"].map(|ending| folder.join(format!("{typed}.{ending}"))))
@@ -130,13 +130,13 @@ fn find_named(typed: &str, folders: &[PathBuf], home: Option<&Path>) -> Vec<Path
     };
     let all = |top: &Path| {
         let agent = Some(top.join(".agent").join(typed)).filter(|folder| parts.len() == 1 && folder.is_dir());
-        let pieces = pieces(top);
+        let workflows = workflows(top);
         // A folder without an agent is no second definition.
-        let agent = agent.filter(|folder| pieces.is_empty() || names::is_agent(folder));
-        agent.into_iter().chain(pieces).collect::<Vec<_>>()
+        let agent = agent.filter(|folder| workflows.is_empty() || names::is_agent(folder));
+        agent.into_iter().chain(workflows).collect::<Vec<_>>()
     };
     let own = folders.iter().map(|top| all(top)).find(|found| !found.is_empty());
-    own.or_else(|| home.map(pieces)).unwrap_or_default()
+    own.or_else(|| home.map(workflows)).unwrap_or_default()
 }
 
 /// Rejects a project folder that contains definitions but is not one.
@@ -153,12 +153,12 @@ fn require_no_project(typed: &str, folder: &Path) -> Result<(), (String, String)
     };
     let agents = within(".agent").into_iter().filter(|path| path.join("agent.json").is_file());
     let agents = agents.filter_map(|path| Some(path.file_name()?.to_string_lossy().into_owned()));
-    let pieces = names::TAKT_FOLDERS.into_iter().flat_map(within).filter(|path| {
+    let workflows = names::TAKT_FOLDERS.into_iter().flat_map(within).filter(|path| {
         path.is_file()
             && path.file_name().is_some_and(|name| format_of(Some(&name.to_string_lossy())).variants())
     });
-    let pieces = pieces.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()));
-    let mut names: Vec<String> = agents.chain(pieces).map(|name| format!("`{name}`")).collect();
+    let workflows = workflows.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()));
+    let mut names: Vec<String> = agents.chain(workflows).map(|name| format!("`{name}`")).collect();
     names.sort_unstable();
     names.dedup();
     if names.is_empty() {
@@ -180,20 +180,20 @@ fn not_found(typed: &str, here: &Path, project: &Path) -> (String, String) {
 }
 
 /// The project if the definition is in it, else the nearest git repository above, else the definition's own folder. A
-/// piece outside the project may read the folder above its own, or above `.takt/pieces` if it is in a category there:
+/// workflow outside the project may read the folder above its own, or above `.takt/pieces` if it is in a category there:
 /// personas and instructions are there.
-fn root_of(folder: &Path, project: &Path, piece: bool) -> PathBuf {
+fn root_of(folder: &Path, project: &Path, workflow: bool) -> PathBuf {
     let project = canonicalize_if_exists(project);
-    // Without `.git`, a pieces folder may be the assumed project; its siblings then belong to the piece.
-    let is_alone = piece && folder == project && !is_working_tree(&project);
+    // Without `.git`, a workflows folder may be the assumed project; its siblings then belong to the workflow.
+    let is_alone = workflow && folder == project && !is_working_tree(&project);
     if folder.starts_with(&project) && !is_alone {
         return project;
     }
-    if piece {
-        let is_top = |pieces: &&Path| names::TAKT_FOLDERS.iter().any(|folder| pieces.ends_with(folder));
+    if workflow {
+        let is_top = |workflows: &&Path| names::TAKT_FOLDERS.iter().any(|folder| workflows.ends_with(folder));
         let category = folder.parent().filter(is_top);
-        let pieces = category.unwrap_or(folder);
-        return pieces.parent().unwrap_or(folder).to_owned();
+        let workflows = category.unwrap_or(folder);
+        return workflows.parent().unwrap_or(folder).to_owned();
     }
     let above = folder.ancestors().skip(1).find(|above| is_working_tree(above));
     above.map_or_else(|| folder.to_owned(), Path::to_owned)
@@ -291,29 +291,29 @@ mod tests {
             (&found.root, found.base.as_str(), found.file.as_deref()),
             (&project, ".takt/pieces", Some("review.yaml"))
         );
-        // Siblings of the pieces folder belong to the piece.
+        // Siblings of the workflows folder belong to the workflow.
         let found =
             find_definition(home.join(".takt/pieces/mine.yaml").to_str().unwrap(), &project, &project)
                 .unwrap();
         assert_eq!((found.root, found.base.as_str()), (home.join(".takt"), "pieces"));
-        // The same holds if the pieces folder is the assumed project, unless it is a git repository itself.
-        let pieces = home.join(".takt/pieces");
-        let found = find_definition("mine.yaml", &pieces, &pieces).unwrap();
+        // The same holds if the workflows folder is the assumed project, unless it is a git repository itself.
+        let workflows = home.join(".takt/pieces");
+        let found = find_definition("mine.yaml", &workflows, &workflows).unwrap();
         assert_eq!((found.root.clone(), found.base.as_str()), (home.join(".takt"), "pieces"));
         let mut sources = Sources::default();
         let own = ["pieces/mine.yaml", "personas/x.md"].map(|path| sources.add(path, ""));
         found.show_in(&mut sources);
         let shown = own.map(|id| sources.get(id).unwrap().display_path().to_owned());
         assert_eq!(shown, ["mine.yaml", "../personas/x.md"]);
-        // From a sibling folder a piece is shown with its full path.
+        // From a sibling folder a workflow is shown with its full path.
         let beside = home.join(".takt/other");
         std::fs::create_dir(&beside).unwrap();
         assert!(!find_definition("../pieces/mine.yaml", &beside, &beside).unwrap().is_here);
-        let git = pieces.join(".git");
+        let git = workflows.join(".git");
         for folder in ["objects", "refs"] {
             std::fs::create_dir_all(git.join(folder)).unwrap();
         }
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-        assert_eq!(find_definition("mine.yaml", &pieces, &pieces).unwrap().root, pieces);
+        assert_eq!(find_definition("mine.yaml", &workflows, &workflows).unwrap().root, workflows);
     }
 }

@@ -21,7 +21,7 @@ pub enum Origin {
 pub struct NamedDefinition {
     /// The name: of an agent in `.agent`, or of a workflow in `.takt/workflows` or `.takt/pieces`, after its category.
     pub name: String,
-    /// The agent's folder, or the piece.
+    /// The agent's folder, or the workflow.
     pub path: PathBuf,
     /// Where it comes from.
     pub origin: Origin,
@@ -47,11 +47,14 @@ pub fn named_definitions(here: &Path, project: &Path) -> Vec<NamedDefinition> {
     for top in folders_above(here, project) {
         let agents = list_entries(&top.join(".agent")).into_iter().filter(|path| is_agent(path));
         let agents = agents.filter_map(|path| Some((name_of(&path)?, path)));
-        let of_takt = TAKT_FOLDERS.iter().flat_map(|folder| list_pieces(&top.join(folder)));
+        let of_takt = TAKT_FOLDERS.iter().flat_map(|folder| list_workflows(&top.join(folder)));
         add(agents.chain(of_takt).collect(), Origin::Project);
     }
     if let Some(home) = home {
-        add(TAKT_FOLDERS.iter().flat_map(|folder| list_pieces(&home.join(folder))).collect(), Origin::Home);
+        add(
+            TAKT_FOLDERS.iter().flat_map(|folder| list_workflows(&home.join(folder))).collect(),
+            Origin::Home,
+        );
     }
     all
 }
@@ -59,8 +62,9 @@ pub fn named_definitions(here: &Path, project: &Path) -> Vec<NamedDefinition> {
 /// The names of the definitions of the home folder, unless that is the project.
 pub fn names_in_home(project: &Path) -> Vec<String> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home != project);
-    let all =
-        home.iter().flat_map(|home| TAKT_FOLDERS.iter().flat_map(|folder| list_pieces(&home.join(folder))));
+    let all = home
+        .iter()
+        .flat_map(|home| TAKT_FOLDERS.iter().flat_map(|folder| list_workflows(&home.join(folder))));
     all.map(|(name, _)| name).collect()
 }
 
@@ -68,26 +72,26 @@ pub(super) fn is_agent(folder: &Path) -> bool {
     ["agent.json", "steps_registry.json"].iter().any(|file| folder.join(file).is_file())
 }
 
-/// The pieces of a folder and of its categories, by name.
-fn list_pieces(folder: &Path) -> Vec<(String, PathBuf)> {
+/// The workflows of a folder and of its categories, by name.
+fn list_workflows(folder: &Path) -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     for path in list_entries(folder) {
         if path.is_dir() {
             let category = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let own = list_entries(&path).into_iter().filter(|path| is_piece(path));
+            let own = list_entries(&path).into_iter().filter(|path| is_workflow_file(path));
             found.extend(own.filter_map(|path| Some((format!("{category}/{}", name_of(&path)?), path))));
-        } else if is_piece(&path) {
+        } else if is_workflow_file(&path) {
             found.extend(name_of(&path).map(|name| (name, path)));
         }
     }
     found
 }
 
-fn is_piece(path: &Path) -> bool {
+fn is_workflow_file(path: &Path) -> bool {
     path.is_file() && path.file_name().is_some_and(|name| format_of(Some(&name.to_string_lossy())).variants())
 }
 
-/// The name of an agent's folder, or of a piece without its ending.
+/// The name of an agent's folder, or of a workflow without its ending.
 fn name_of(path: &Path) -> Option<String> {
     let name = if path.is_dir() { path.file_name() } else { path.file_stem() };
     name.map(|name| name.to_string_lossy().into_owned()).filter(|name| !name.starts_with('.'))

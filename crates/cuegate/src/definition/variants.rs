@@ -1,4 +1,4 @@
-//! Checks a piece both with and without a person: rules for persons only apply when somebody can answer.
+//! Checks a workflow both with and without a person: rules for persons only apply when somebody can answer.
 
 use std::{panic::resume_unwind, thread};
 
@@ -68,7 +68,7 @@ pub fn each_way<T: Send>(
     })
 }
 
-/// Whether a run of a definition may be another one where a person is there: of a piece that has the one key which says so.
+/// Whether a run of a definition may be another one where a person is there: of a workflow that has the one key which says so.
 /// A key that is written with escapes has a backslash.
 fn may_differ(files: &dyn Files, base: &str, file: &str) -> bool {
     let path = if base.is_empty() { file.to_owned() } else { format!("{base}/{file}") };

@@ -1,4 +1,4 @@
-//! Writes a piece beside others: existing shared files stay, missing ones are created.
+//! Writes a workflow beside others: existing shared files stay, missing ones are created.
 
 use std::{
     fs,
@@ -42,7 +42,7 @@ pub(crate) fn merge_into_folder(
     }
     let mut made = CreatedPaths::default();
     let mut left = WriteSummary::default();
-    // Write the piece last, so that all files it references exist before it does.
+    // Write the workflow last, so that all files it references exist before it does.
     for file in shared.iter().chain(own.iter().rev()) {
         let path = top.join(&file.path);
         made.folders(root, path.parent().unwrap_or(&top))?;
@@ -164,10 +164,10 @@ mod tests {
     #[test]
     fn an_existing_own_file_prevents_all_writes() {
         let dir = tempfile::tempdir().unwrap();
-        let pieces = dir.path().join(".takt/pieces");
-        fs::create_dir_all(&pieces).unwrap();
-        fs::write(pieces.join("file.yaml"), "mine").unwrap();
-        std::os::unix::fs::symlink("nowhere", pieces.join("link.yaml")).unwrap();
+        let workflows = dir.path().join(".takt/pieces");
+        fs::create_dir_all(&workflows).unwrap();
+        fs::write(workflows.join("file.yaml"), "mine").unwrap();
+        std::os::unix::fs::symlink("nowhere", workflows.join("link.yaml")).unwrap();
         let before = all(dir.path());
         for own in ["pieces/file.yaml", "pieces/link.yaml"] {
             let failure = merge_into_folder(dir.path(), ".takt", &files(&[own]), &files(&["personas/a.md"]))
@@ -175,7 +175,7 @@ mod tests {
             assert_eq!(failure.code, crate::exit::USAGE, "{own}: {failure}");
         }
         assert_eq!(all(dir.path()), before);
-        assert_eq!(fs::read_to_string(pieces.join("file.yaml")).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(workflows.join("file.yaml")).unwrap(), "mine");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The starters of `cuegate init`.
 
-use super::{minimal, takt_starter::PieceStarter};
+use super::{minimal, takt_starter::TaktStarter};
 use crate::Failure;
 
 /// A definition that can be written into a project.
@@ -37,7 +37,7 @@ pub(crate) enum StarterFormat {
     /// A folder in `.agent`.
     Agent(fn(&StarterValues) -> Vec<DefinitionFile>),
     /// A workflow in `.takt/workflows`, and the texts that it shares with others.
-    Piece(PieceStarter),
+    Takt(TaktStarter),
 }
 
 /// All starters.
@@ -54,42 +54,42 @@ pub(crate) const STARTERS: [Starter; 7] = [
         also: None,
         about: "one task, as a TAKT workflow: implement, review by another agent, fix",
         tests: TestUse::Decide,
-        form: StarterFormat::Piece(PieceStarter::MINIMAL),
+        form: StarterFormat::Takt(TaktStarter::MINIMAL),
     },
     Starter {
         name: "develop",
         also: Some("plan-implement-review-fix-supervise"),
         about: "one task: plan, implement, parallel reviews, fix, supervise; loops are monitored",
         tests: TestUse::Decide,
-        form: StarterFormat::Piece(PieceStarter::DEVELOP),
+        form: StarterFormat::Takt(TaktStarter::DEVELOP),
     },
     Starter {
         name: "plan",
         also: None,
         about: "a wish: questions to you make it a task with acceptance criteria, then as `develop`",
         tests: TestUse::Decide,
-        form: StarterFormat::Piece(PieceStarter::PLAN),
+        form: StarterFormat::Takt(TaktStarter::PLAN),
     },
     Starter {
         name: "test-first",
         also: None,
         about: "one task: failing tests, a review of them, then the code that makes them pass",
         tests: TestUse::DecideTwice,
-        form: StarterFormat::Piece(PieceStarter::TEST_FIRST),
+        form: StarterFormat::Takt(TaktStarter::TEST_FIRST),
     },
     Starter {
         name: "review-only",
         also: None,
         about: "a change: correctness, tests and security reviewed in parallel; nothing is edited",
         tests: TestUse::Told,
-        form: StarterFormat::Piece(PieceStarter::REVIEW_ONLY),
+        form: StarterFormat::Takt(TaktStarter::REVIEW_ONLY),
     },
     Starter {
         name: "research",
         also: None,
         about: "a question: split, researched, checked, answered with sources; nothing is edited",
         tests: TestUse::Unused,
-        form: StarterFormat::Piece(PieceStarter::RESEARCH),
+        form: StarterFormat::Takt(TaktStarter::RESEARCH),
     },
 ];
 

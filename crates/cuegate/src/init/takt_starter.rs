@@ -1,6 +1,6 @@
 //! The starters that are TAKT workflows: each has a file of steps, and texts that several of them share.
 //!
-//! The folder `pieces` contains the files, with marks. A mark in a piece is an item of `quality_gates`: a text about
+//! The folder `workflows` contains the files, with marks. A mark in a workflow is an item of `quality_gates`: a text about
 //! the tests for agents, or a command that verifies them.
 
 use super::starter::{DefinitionFile, StarterValues};
@@ -12,61 +12,61 @@ const ITEM: &str = "- @";
 const TIMEOUT_MS: u32 = 600_000;
 
 #[derive(Debug)]
-pub(crate) struct PieceStarter {
+pub(crate) struct TaktStarter {
     text: &'static str,
-    /// A script of answers that rehearses the piece in any repository whose tests pass.
+    /// A script of answers that rehearses the workflow in any repository whose tests pass.
     rehearsal: Option<&'static str>,
-    /// The piece that it calls, and its name.
-    calls: Option<(&'static str, &'static PieceStarter)>,
+    /// The workflow that it calls, and its name.
+    calls: Option<(&'static str, &'static TaktStarter)>,
 }
 
-impl PieceStarter {
+impl TaktStarter {
     /// Implement, review, fix.
-    pub(super) const MINIMAL: PieceStarter = PieceStarter {
+    pub(super) const MINIMAL: TaktStarter = TaktStarter {
         text: include_str!("takt/workflows/minimal-takt.yaml"),
         rehearsal: Some(include_str!("takt/rehearsals/minimal-takt.yaml")),
         calls: None,
     };
     /// Plan, implement, review, fix, supervise.
-    pub(super) const DEVELOP: PieceStarter = PieceStarter {
+    pub(super) const DEVELOP: TaktStarter = TaktStarter {
         text: include_str!("takt/workflows/develop.yaml"),
         rehearsal: Some(include_str!("takt/rehearsals/develop.yaml")),
         calls: None,
     };
     /// Questions to a person about the task, then `develop`.
-    pub(super) const PLAN: PieceStarter = PieceStarter {
+    pub(super) const PLAN: TaktStarter = TaktStarter {
         text: include_str!("takt/workflows/plan.yaml"),
         rehearsal: Some(include_str!("takt/rehearsals/plan.yaml")),
-        calls: Some(("develop", &PieceStarter::DEVELOP)),
+        calls: Some(("develop", &TaktStarter::DEVELOP)),
     };
     /// Tests, then code. It has no rehearsal: its first tests must fail, and no script can write tests for every
     /// language.
-    pub(super) const TEST_FIRST: PieceStarter =
-        PieceStarter { text: include_str!("takt/workflows/test-first.yaml"), rehearsal: None, calls: None };
+    pub(super) const TEST_FIRST: TaktStarter =
+        TaktStarter { text: include_str!("takt/workflows/test-first.yaml"), rehearsal: None, calls: None };
     /// Reviews.
-    pub(super) const REVIEW_ONLY: PieceStarter = PieceStarter {
+    pub(super) const REVIEW_ONLY: TaktStarter = TaktStarter {
         text: include_str!("takt/workflows/review-only.yaml"),
         rehearsal: Some(include_str!("takt/rehearsals/review-only.yaml")),
         calls: None,
     };
     /// Questions.
-    pub(super) const RESEARCH: PieceStarter = PieceStarter {
+    pub(super) const RESEARCH: TaktStarter = TaktStarter {
         text: include_str!("takt/workflows/research.yaml"),
         rehearsal: Some(include_str!("takt/rehearsals/research.yaml")),
         calls: None,
     };
 
-    /// The name of the piece that it calls, which it cannot have itself.
+    /// The name of the workflow that it calls, which it cannot have itself.
     pub(crate) fn called(&self) -> Option<&'static str> {
         self.calls.map(|(name, _)| name)
     }
 
-    /// The piece file.
+    /// The workflow file.
     pub(crate) fn own(&self, wanted: &StarterValues) -> Vec<DefinitionFile> {
         vec![DefinitionFile::new(format!("workflows/{}.yaml", wanted.name()), self.filled(wanted))]
     }
 
-    /// The files that may exist already: the texts that it references, which pieces share, its rehearsal, and the piece
+    /// The files that may exist already: the texts that it references, which workflows share, its rehearsal, and the workflow
     /// that it calls with all of its files.
     pub(crate) fn shared(&self, wanted: &StarterValues) -> Vec<DefinitionFile> {
         let mut shared = self.texts();
@@ -120,7 +120,7 @@ impl PieceStarter {
     }
 }
 
-/// The commands in a piece. Each is written once, with an anchor; later uses refer to it.
+/// The commands in a workflow. Each is written once, with an anchor; later uses refer to it.
 struct AnchoredCommands<'w> {
     wanted: &'w StarterValues,
     anchors: Vec<String>,
@@ -268,30 +268,30 @@ const PARTS: [(&str, &str); 51] = parts![
 
 #[cfg(test)]
 mod tests {
-    use super::{PARTS, PieceStarter};
+    use super::{PARTS, TaktStarter};
     use crate::init::starter::{STARTERS, StarterFormat, StarterValues};
 
-    fn pieces() -> impl Iterator<Item = (&'static str, &'static PieceStarter)> {
+    fn workflows() -> impl Iterator<Item = (&'static str, &'static TaktStarter)> {
         STARTERS.iter().filter_map(|starter| match &starter.form {
-            StarterFormat::Piece(piece) => Some((starter.name, piece)),
+            StarterFormat::Takt(workflow) => Some((starter.name, workflow)),
             StarterFormat::Agent(_) => None,
         })
     }
 
-    fn filled(piece: &PieceStarter, test: Option<&str>) -> String {
-        piece.own(&StarterValues::new("mine", test).unwrap()).remove(0).text
+    fn filled(workflow: &TaktStarter, test: Option<&str>) -> String {
+        workflow.own(&StarterValues::new("mine", test).unwrap()).remove(0).text
     }
 
     #[test]
     fn every_text_is_referenced_and_every_reference_has_a_text() {
-        for (name, piece) in pieces() {
-            let named: Vec<&str> = piece
+        for (name, workflow) in workflows() {
+            let named: Vec<&str> = workflow
                 .text
                 .lines()
                 .filter_map(|line| line.split_once(": ../"))
                 .map(|(_, path)| path)
                 .collect();
-            let texts = piece.texts().into_iter().map(|file| file.path);
+            let texts = workflow.texts().into_iter().map(|file| file.path);
             let shared: Vec<String> = texts.filter(|path| !path.starts_with("workflows/")).collect();
             assert!(!named.is_empty());
             for path in &named {
@@ -300,16 +300,19 @@ mod tests {
             assert_eq!(named.len(), shared.len(), "{name}");
         }
         for (path, _) in PARTS {
-            assert!(pieces().any(|(_, piece)| piece.texts().iter().any(|file| file.path == path)), "{path}");
+            assert!(
+                workflows().any(|(_, workflow)| workflow.texts().iter().any(|file| file.path == path)),
+                "{path}"
+            );
         }
     }
 
     #[test]
     fn no_mark_is_left() {
-        for (name, piece) in pieces() {
+        for (name, workflow) in workflows() {
             for test in [Some("make test"), None] {
                 let wanted = StarterValues::new("mine", test).unwrap();
-                for file in piece.own(&wanted).into_iter().chain(piece.shared(&wanted)) {
+                for file in workflow.own(&wanted).into_iter().chain(workflow.shared(&wanted)) {
                     assert!(!file.text.contains('@'), "{name}: {}", file.path);
                     assert!(file.text.ends_with('\n') && !file.text.ends_with("\n\n"), "{}", file.path);
                 }
@@ -319,8 +322,8 @@ mod tests {
 
     #[test]
     fn gates_have_commands_only_with_a_test_command() {
-        for (name, piece) in pieces() {
-            let proved = |test| filled(piece, test).matches("command: ").count();
+        for (name, workflow) in workflows() {
+            let proved = |test| filled(workflow, test).matches("command: ").count();
             assert_eq!(proved(None), 0, "{name}");
             let expected = if matches!(name, "minimal-takt" | "develop" | "test-first") { 2 } else { 0 };
             assert_eq!(proved(Some("make test")), expected, "{name}");
@@ -329,17 +332,17 @@ mod tests {
 
     #[test]
     fn a_command_with_special_characters_is_quoted() {
-        let text = filled(&PieceStarter::MINIMAL, Some("echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}"));
+        let text = filled(&TaktStarter::MINIMAL, Some("echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}"));
         let command = r##"&tests "echo \"a: b\" '#' @NAME@\n\techo `c` \\ {task}" #"##;
         assert!(text.lines().any(|line| line.contains(command)), "{text}");
     }
 
     #[test]
     fn a_command_is_written_once() {
-        for piece in [&PieceStarter::MINIMAL, &PieceStarter::DEVELOP] {
+        for workflow in [&TaktStarter::MINIMAL, &TaktStarter::DEVELOP] {
             let wanted = StarterValues::new("mine", Some("make x-test")).unwrap();
             let wanted = wanted.with_checks(vec!["make x-lint".into()]).unwrap();
-            let text = piece.own(&wanted).remove(0).text;
+            let text = workflow.own(&wanted).remove(0).text;
             assert_eq!((text.matches("x-test").count(), text.matches("x-lint").count()), (1, 1), "{text}");
             assert_eq!(text.matches("command: *check-1").count(), 1);
         }

@@ -62,16 +62,16 @@ mod agent {
     pub(crate) mod registry_keys;
     pub(crate) mod verdicts;
 }
-mod piece {
+mod takt {
     pub(crate) mod again;
     #[cfg(target_os = "linux")]
     pub(crate) mod agents;
     pub(crate) mod files;
     pub(crate) mod keys;
-    pub(crate) mod pieces;
     pub(crate) mod routes;
     pub(crate) mod rows;
     pub(crate) mod selections;
+    pub(crate) mod takt_support;
     pub(crate) mod ways;
     pub(crate) mod workflows;
 }

@@ -34,7 +34,7 @@ pub enum ReadError {
     Other(String),
 }
 
-/// The size limit of a definition file: 16 MiB. The largest real prompt seen has 40 KiB; registries and pieces take
+/// The size limit of a definition file: 16 MiB. The largest real prompt seen has 40 KiB; registries and workflows take
 /// about 1 KiB for each step, so one file can hold more than ten thousand steps. The limit bounds the cost of
 /// reading: about ten times the file size in memory, and one second.
 pub const FILE_BYTES_MAX: usize = 16 << 20;

@@ -10,9 +10,9 @@ use cuegate_formats::LoadedDefinition;
 use cuegate_testkit::definitions::{self, Project, project};
 
 use crate::support::{findings_of, load};
-use crate::{older, piece, support};
+use crate::{older, support, takt};
 
-const BASES: [&str; 5] = ["closing", "unguarded", "complete", "check-flow", "piece"];
+const BASES: [&str; 5] = ["closing", "unguarded", "complete", "check-flow", "takt"];
 
 fn files_of_base(base: &str) -> Project {
     match base {
@@ -24,14 +24,14 @@ fn files_of_base(base: &str) -> Project {
         }
         "complete" => project(definitions::COMPLETE),
         "check-flow" => older::check_flow::sound(),
-        "piece" => piece::piece_support::sound(),
+        "takt" => takt::takt_support::sound(),
         other => panic!("no base `{other}`; the bases are {BASES:?}"),
     }
 }
 
 fn load_base(base: &str, files: &Project) -> LoadedDefinition {
     match base {
-        "piece" => piece::piece_support::load(files, |_| {}),
+        "takt" => takt::takt_support::load(files, |_| {}),
         "complete" => load(files, older::complete::DIR),
         "check-flow" => load(files, older::check_flow::DIR),
         _ => load(files, support::DIR),
@@ -237,7 +237,7 @@ fn every_code_has_a_case_for_each_format() {
         for format in formats.split(", ") {
             let enough = match format {
                 "every format" => true,
-                "TAKT workflows" => has(&["piece"]),
+                "TAKT workflows" => has(&["takt"]),
                 "check flows" => has(&["check-flow"]),
                 "step registries" => has(&["closing", "unguarded", "complete", "check-flow"]),
                 _ => has(&["complete"]),
@@ -259,8 +259,7 @@ fn every_code_has_a_case_for_each_format() {
 #[test]
 fn files_that_are_no_text_or_too_large_are_unreadable() {
     let large = vec![b'x'; 16 * 1024 * 1024 + 1];
-    for (base, path) in
-        [("closing", ".agent/fixer/prompts/system.md"), ("piece", ".takt/knowledge/domain.md")]
+    for (base, path) in [("closing", ".agent/fixer/prompts/system.md"), ("takt", ".takt/knowledge/domain.md")]
     {
         for bytes in [b"caf\xe9".as_slice(), &large] {
             let mut files = files_of_base(base);

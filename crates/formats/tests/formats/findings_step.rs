@@ -6,8 +6,8 @@ use cuegate_flow::{
     model::{DanglingTarget, Draft, Flow},
 };
 
-use crate::piece::piece_support;
 use crate::support::{self, Project, edit, project};
+use crate::takt::takt_support;
 
 const PIECE: &str = "\
 //- .takt/pieces/sound.yaml
@@ -49,7 +49,7 @@ fn dangling(flow: &Flow, step: &str) -> Vec<String> {
 
 #[test]
 fn a_finding_in_a_movement_is_about_it() {
-    let loaded = piece_support::load(&project(PIECE), |_| {});
+    let loaded = takt_support::load(&project(PIECE), |_| {});
     let errors = loaded.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);
     let about: Vec<(&str, Option<&str>)> =
         errors.map(|finding| (finding.code, finding.step.as_deref())).collect();
@@ -61,7 +61,7 @@ fn a_finding_in_a_movement_is_about_it() {
 
 #[test]
 fn what_leads_nowhere_keeps_its_name() {
-    let flow = unsound(piece_support::load(&project(PIECE), |_| {}).draft);
+    let flow = unsound(takt_support::load(&project(PIECE), |_| {}).draft);
     assert_eq!(dangling(&flow, "a"), ["y → nowhere", "z → ?"]);
     assert_eq!(dangling(&flow, "monitor:a+b"), ["ok → gone"]);
     assert!(dangling(&flow, "b").is_empty());
@@ -73,7 +73,7 @@ fn an_entry_that_leads_nowhere_keeps_its_name() {
         |flow: &Flow| flow.lost_entry.as_ref().and_then(|lost| lost.name.as_deref().map(str::to_owned));
     for (written, lost) in [("gone", Some("gone")), ("COMPLETE", Some("COMPLETE")), ("b", None)] {
         let piece = edit(&project(PIECE), "initial_movement: a", &format!("initial_movement: {written}"));
-        let flow = unsound(piece_support::load(&piece, |_| {}).draft);
+        let flow = unsound(takt_support::load(&piece, |_| {}).draft);
         assert_eq!(name(&flow).as_deref(), lost);
     }
 }

@@ -2,17 +2,17 @@
 
 use cuegate_flow::model::{Act, SessionRule};
 
-use crate::piece::piece_support::{self, changed};
+use crate::takt::takt_support::{self, changed};
 
 /// What members say does not get between each other: each has a conversation of its own, whoever they are.
 #[test]
 fn members_share_no_conversation() {
     let files =
         changed(&[("      - name: qa-review\n", "      - name: qa-review\n        persona: reviewer\n")]);
-    let draft = piece_support::load(&files, |_| {}).draft;
+    let draft = takt_support::load(&files, |_| {}).draft;
     let sessions: Vec<&SessionRule> = ["arch-review", "qa-review"]
         .iter()
-        .map(|member| match &piece_support::step(&draft, member).act {
+        .map(|member| match &takt_support::step(&draft, member).act {
             Act::Ask(ask) => &ask.session,
             other => panic!("{other:?}"),
         })

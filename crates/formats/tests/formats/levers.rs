@@ -12,7 +12,7 @@ use cuegate_formats::LoadedDefinition;
 use cuegate_testkit::definitions::{Project, edit, project};
 
 use crate::{
-    older::check_flow, older::check_flow_random, older::complete_random, piece, piece::piece_support, support,
+    older::check_flow, older::check_flow_random, older::complete_random, support, takt, takt::takt_support,
 };
 
 /// A definition as its format loads it.
@@ -78,16 +78,16 @@ fn a_lower_value_costs_what_is_said() {
     let registry: Box<Load> = Box::new(|files| support::load(files, support::DIR));
     compare(&support::sound(), &*registry, "closing", &mut seen);
     compare(&check_flow::sound(), &*registry, "check flow", &mut seen);
-    let piece: Box<Load> = Box::new(|files| piece_support::load(files, |_| {}));
-    compare(&piece_support::sound(), &*piece, "piece", &mut seen);
+    let piece: Box<Load> = Box::new(|files| takt_support::load(files, |_| {}));
+    compare(&takt_support::sound(), &*piece, "piece", &mut seen);
     for seed in 0..250 {
         let random: Box<Load> = Box::new(|files| support::load(files, check_flow_random::DIR));
         let files = check_flow_random::project(&check_flow_random::random(seed));
         compare(&files, &*random, &format!("check flow {seed}"), &mut seen);
         let random: Box<Load> = Box::new(|files| support::load(files, complete_random::DIR));
         compare(&complete_random::random(seed), &*random, &format!("complete {seed}"), &mut seen);
-        let random: Box<Load> = Box::new(|files| piece_support::load(files, |_| {}));
-        compare(&piece::random::random(seed), &*random, &format!("piece {seed}"), &mut seen);
+        let random: Box<Load> = Box::new(|files| takt_support::load(files, |_| {}));
+        compare(&takt::random::random(seed), &*random, &format!("piece {seed}"), &mut seen);
     }
     for key in ["maxIterations", "max_iterations"] {
         assert!(seen.contains_key(key), "`{key}` is never the one: {seen:?}");
@@ -129,7 +129,7 @@ loop_monitors:
 #[test]
 fn so_does_what_bounds_a_part() {
     let registry: Box<Load> = Box::new(|files| support::load(files, check_flow::DIR));
-    let piece: Box<Load> = Box::new(|files| piece_support::load(files, |_| {}));
+    let piece: Box<Load> = Box::new(|files| takt_support::load(files, |_| {}));
     let retried =
         edit(&check_flow::sound(), "\"fallback\": \"s_a8f3\"", "\"retry\": true, \"maxRetries\": 1");
     let retries = edit(&retried, "\"maxRetries\": 2", "\"maxRetries\": 24");
@@ -205,7 +205,7 @@ movements:
         next: COMPLETE
 ";
     let of = |retries| {
-        let loaded = piece_support::load(&project(gated), |options| options.quality_gate_retries = retries);
+        let loaded = takt_support::load(&project(gated), |options| options.quality_gate_retries = retries);
         priced(loaded).expect("it is sound")
     };
     let costs = [0, 1, 2, 3].map(|retries| of(retries).asks);

@@ -43,7 +43,7 @@ mod older {
     pub(crate) mod complete_runs;
 }
 #[cfg(test)]
-mod piece {
+mod takt {
     pub(crate) mod answers;
     pub(crate) mod corpus;
     pub(crate) mod effect;
@@ -53,10 +53,10 @@ mod piece {
     pub(crate) mod joins;
     pub(crate) mod members;
     pub(crate) mod normalized;
-    pub(crate) mod piece_support;
     pub(crate) mod prompts;
     pub(crate) mod random;
     pub(crate) mod runs;
+    pub(crate) mod takt_support;
     pub(crate) mod workflows;
 }
 #[cfg(test)]

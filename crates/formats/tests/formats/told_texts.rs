@@ -1,7 +1,7 @@
 //! Texts that agents are told and that say something else than their author meant.
 
-use crate::piece::piece_support;
 use crate::support::{self, Project, broken, findings_of, says};
+use crate::takt::takt_support;
 
 /// The failure prompt of the sound agent, as it begins.
 const PROMPT: &str = "Commit for #{uv-issue}.";
@@ -129,11 +129,11 @@ fn placeholders_that_nothing_closes() {
     let found = broken(&[("#{uv-issue} against", "#{uv-issue against")]);
     says(&found, &["`{uv-issue` is not replaced: its `}` is missing"]);
     let piece = |to: &str| -> String {
-        let mut files: Project = piece_support::sound();
+        let mut files: Project = takt_support::sound();
         for bytes in files.values_mut() {
             *bytes = String::from_utf8(bytes.clone()).unwrap().replacen("Plan {task}.", to, 1).into_bytes();
         }
-        findings_of(piece_support::load(&files, |_| {}))
+        findings_of(takt_support::load(&files, |_| {}))
     };
     for (to, written) in [
         ("Plan {task}. See {report:plan.md", "`{report:plan.md` is not replaced: no brace closes it"),
@@ -154,7 +154,7 @@ fn placeholders_that_nothing_closes() {
 #[test]
 fn a_placeholder_that_nothing_closes_is_shown_where_it_stands() {
     let place = |found: &str| found.split(' ').next().map(str::to_owned).unwrap_or_default();
-    let at = |to: &str| place(&piece_support::broken(&[("Plan {task}.", to)]));
+    let at = |to: &str| place(&takt_support::broken(&[("Plan {task}.", to)]));
     let line = |at: &str, by: usize| {
         let parts: Vec<&str> = at.rsplitn(3, ':').collect();
         format!("{}:{}", parts[2], parts[1].parse::<usize>().unwrap() + by)
@@ -163,7 +163,7 @@ fn a_placeholder_that_nothing_closes_is_shown_where_it_stands() {
     assert!(first.ends_with(":12"), "{first}");
     assert_eq!(at("Plan {task} now.\n      Then say {task and stop."), format!("{}:16", line(&first, 1)));
     let many = format!("Plan {{task}} now.{}", "\n      Then say {task and stop.".repeat(5_000));
-    let found = piece_support::broken(&[("Plan {task}.", &many)]);
+    let found = takt_support::broken(&[("Plan {task}.", &many)]);
     assert_eq!(found.lines().count(), 5_000);
     let last = found.lines().last().map(place);
     assert_eq!(last, Some(format!("{}:16", line(&first, 5_000))));

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::{
     older::check_flow,
-    piece::piece_support,
     support::{self, Project, findings_of},
+    takt::takt_support,
 };
 
 /// Replaces the first place in the first file that has it.
@@ -220,7 +220,7 @@ fn in_a_check_flow() {
 
 #[test]
 fn in_a_piece() {
-    let found = |files: &Project| findings_of(piece_support::load(files, |_| {}));
-    let wrong = wrong(IN_A_PIECE, &piece_support::sound(), found);
+    let found = |files: &Project| findings_of(takt_support::load(files, |_| {}));
+    let wrong = wrong(IN_A_PIECE, &takt_support::sound(), found);
     assert!(wrong.is_empty(), "{wrong}");
 }

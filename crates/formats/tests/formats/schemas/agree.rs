@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::schemas::fit::{read, schema};
 use crate::schemas::keys;
 use crate::support::{self, Project, project};
-use crate::{older::check_flow, older::complete, piece::piece_support};
+use crate::{older::check_flow, older::complete, takt::takt_support};
 
 /// What one value of a file can be wrong in by itself. All other errors are about how values, files and steps fit each
 /// other, which a schema of one file cannot say.
@@ -153,8 +153,8 @@ fn formats() -> Vec<Format> {
     list.push(Format {
         schema: "takt",
         files: keys::with_piece(&keys::piece()),
-        path: piece_support::FILE.to_owned(),
-        load: |files| piece_support::load(files, |_| {}),
+        path: takt_support::FILE.to_owned(),
+        load: |files| takt_support::load(files, |_| {}),
     });
     list
 }

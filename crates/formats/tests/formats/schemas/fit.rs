@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::registry::page::root;
 use crate::support::{Project, project};
-use crate::{disk, older::check_flow, older::complete, piece::piece_support, support};
+use crate::{disk, older::check_flow, older::complete, support, takt::takt_support};
 
 /// The schema of a format, as it is printed.
 pub fn value_of(name: &str) -> Value {
@@ -86,7 +86,7 @@ fn sound_definitions_fit() {
             ("agent", &format!("{}/agent.json", check_flow::DIR)),
         ],
     );
-    all_fit(&piece_support::sound(), &[("takt", piece_support::FILE)]);
+    all_fit(&takt_support::sound(), &[("takt", takt_support::FILE)]);
 }
 
 /// Every definition below a folder of this project.

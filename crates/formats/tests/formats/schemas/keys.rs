@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::known_keys::{NOBODYS, collect};
-use crate::piece::piece_support;
 use crate::registry::page::keys;
 use crate::registry::page::root;
 use crate::schemas::fit::{read, value_of};
 use crate::support::{Project, findings_of};
+use crate::takt::takt_support;
 
 /// Keys whose values are the author's own, whatever keys those have.
 const VALUES: [&str; 3] = ["targetState", "requiredFields", "default"];
@@ -108,15 +108,15 @@ const PIECE: [(&str, &str); 15] = [
 
 /// A sound piece in which every object of [`PIECE`] stands.
 pub fn piece() -> Value {
-    let mut piece = read(&piece_support::sound(), piece_support::FILE);
+    let mut piece = read(&takt_support::sound(), takt_support::FILE);
     piece["movements"][2]["parallel"][0]["output_contracts"] = json!({"report": [{"name": "arch.md"}]});
     piece
 }
 
 /// The files of the sound piece with another piece: JSON is YAML.
 pub fn with_piece(piece: &Value) -> Project {
-    let mut files = piece_support::sound();
-    files.insert(piece_support::FILE.to_owned(), piece.to_string().into_bytes());
+    let mut files = takt_support::sound();
+    files.insert(takt_support::FILE.to_owned(), piece.to_string().into_bytes());
     files
 }
 
@@ -159,7 +159,7 @@ fn a_piece_has_the_keys_that_its_loader_reads() {
                 return false;
             }
             object.insert((*key).to_owned(), json!("no such thing"));
-            let found = findings_of(piece_support::load(&with_piece(&piece), |_| {}));
+            let found = findings_of(takt_support::load(&with_piece(&piece), |_| {}));
             found.contains(&format!("unknown key `{key}` in ")) || found.contains("not supported yet")
         };
         assert!(refused(&NOBODYS), "{at}");

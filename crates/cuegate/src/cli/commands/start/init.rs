@@ -47,7 +47,7 @@ pub(in crate::cli::commands) fn built_in(typed: &str) -> Option<&'static Starter
     init::find_starter(typed).filter(|_| !typed.contains(['/', '.']))
 }
 
-/// The folder that pieces and what they share are written into.
+/// The folder that workflows and what they share are written into.
 const TAKT_FOLDER: &str = ".takt";
 
 pub(in crate::cli::commands) fn create_from_starter(
@@ -82,15 +82,19 @@ pub(in crate::cli::commands) fn create_from_starter(
             let written = files.iter().map(|file| format!("{folder}/{}", file.path)).collect();
             (folder.clone(), folder, WriteSummary { written, ..WriteSummary::default() })
         }
-        StarterFormat::Piece(piece) => {
-            if piece.called() == Some(name) {
+        StarterFormat::Takt(workflow) => {
+            if workflow.called() == Some(name) {
                 return Err(Failure::usage(
                     format!("`{}` cannot be named `{name}`: it calls `{name}`", starter.name),
                     "choose another `--name`",
                 ));
             }
-            let left =
-                init::merge_into_folder(root, TAKT_FOLDER, &piece.own(&wanted), &piece.shared(&wanted))?;
+            let left = init::merge_into_folder(
+                root,
+                TAKT_FOLDER,
+                &workflow.own(&wanted),
+                &workflow.shared(&wanted),
+            )?;
             (TAKT_FOLDER.to_owned(), format!("{TAKT_FOLDER}/workflows/{name}.yaml"), left)
         }
     };
@@ -233,8 +237,8 @@ impl InitResult<'_> {
         self.place.home.root()
     }
 
-    fn is_piece(&self) -> bool {
-        matches!(self.starter.form, StarterFormat::Piece(_))
+    fn is_workflow(&self) -> bool {
+        matches!(self.starter.form, StarterFormat::Takt(_))
     }
 
     /// Runs each command that decides once.
@@ -339,7 +343,7 @@ impl InitResult<'_> {
 
     fn files(&self) -> Vec<String> {
         let root = self.root().display();
-        if !self.is_piece() {
+        if !self.is_workflow() {
             let count = self.left.written.len();
             return vec![render_labelled_line("wrote", &format!("{} in {root}, {count} files", self.folder))];
         }
@@ -368,7 +372,7 @@ impl InitResult<'_> {
     fn tests(&self) -> Vec<String> {
         let (proved, unproved) = match self.starter.tests {
             TestUse::Unused => return Vec::new(),
-            TestUse::Decide if self.is_piece() => (
+            TestUse::Decide if self.is_workflow() => (
                 "each edit is done only when this passes, within 10 minutes",
                 "an edit is done when the agent reports it; no test command verifies it",
             ),
@@ -386,7 +390,7 @@ impl InitResult<'_> {
             ),
         };
         let Some(test) = &self.commands.test else {
-            let what = if self.is_piece() { "file" } else { "folder" };
+            let what = if self.is_workflow() { "file" } else { "folder" };
             let again = format!("cuegate init {} --test \"COMMAND\"", self.again());
             let none = if self.commands.packages.is_empty() {
                 "none found"
@@ -415,7 +419,7 @@ impl InitResult<'_> {
     /// What to type for the definition: its name, or its path if the name is ambiguous.
     fn typed(&self) -> String {
         let agent = self.root().join(".agent").join(self.name);
-        let other = self.place.here.join(self.name).exists() || self.is_piece() && agent.exists();
+        let other = self.place.here.join(self.name).exists() || self.is_workflow() && agent.exists();
         if other { self.seen_here(&self.definition) } else { self.name.to_owned() }
     }
 

@@ -12,8 +12,8 @@ use cuegate_formats::TaktOptions;
 use cuegate_testkit::world::Case;
 use serde_json::{Map, Value, json};
 
-use crate::piece::piece_support::{FILE, changed, load, sound};
 use crate::support::{Project, dump};
+use crate::takt::takt_support::{FILE, changed, load, sound};
 
 /// The flow of the sound piece after some replacements.
 pub fn flow(edits: &[(&str, &str)], change: impl FnOnce(&mut TaktOptions)) -> Flow {

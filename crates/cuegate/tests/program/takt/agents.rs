@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::{
     agents::Set,
-    piece::rows::project,
     support::{Project, visits},
+    takt::rows::project,
 };
 
 const PIECE: &str = "

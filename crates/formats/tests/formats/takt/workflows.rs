@@ -7,7 +7,7 @@ use cuegate_formats::{LoadOptions, LoadedDefinition, Phases, TaktOptions, format
 
 use serde_json::json;
 
-use super::piece_support::{ask, prompt, step};
+use super::takt_support::{ask, prompt, step};
 use crate::{
     disk,
     support::{Project, findings_of},

@@ -2,8 +2,8 @@
 
 use cuegate_engine::{AskKind, Command, Completion, EndState, ExecCommand, ExecResult, Exit};
 
-use crate::piece::piece_support::broken;
-use crate::piece::runs::{Drive, flow, text};
+use crate::takt::runs::{Drive, flow, text};
+use crate::takt::takt_support::broken;
 
 /// Both reviewers have gate commands, the first one two of them, and may change files to pass.
 const GATES: [(&str, &str); 3] = [

@@ -17,8 +17,8 @@ use cuegate_formats::Phases;
 use cuegate_testkit::world::{Case, answers_of, roll, started};
 use serde_json::{Map, Value, json};
 
-use crate::piece::piece_support::{FILE, load};
 use crate::support::Project;
+use crate::takt::takt_support::{FILE, load};
 
 const SEEDS: u64 = 360;
 const SCRIPTS: u64 = 2;

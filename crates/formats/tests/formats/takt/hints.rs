@@ -1,6 +1,6 @@
 //! Hints about pieces: following one must not cause another error.
 
-use crate::piece::piece_support::{changed, load};
+use crate::takt::takt_support::{changed, load};
 
 /// The findings in the sound piece after a replacement, with their hints.
 fn hints(from: &str, to: &str) -> Vec<String> {

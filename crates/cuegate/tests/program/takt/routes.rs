@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    piece::rows::{project, run, said},
     support::{Project, visits},
+    takt::rows::{project, run, said},
 };
 
 /// A movement with these rules, and a possible target.

@@ -2,9 +2,9 @@
 
 use cuegate_engine::EndState;
 
-use crate::piece::piece_support::{broken, changed, load};
-use crate::piece::runs::{Drive, flow};
 use crate::support::findings_of;
+use crate::takt::runs::{Drive, flow};
+use crate::takt::takt_support::{broken, changed, load};
 
 const RULES: &str = "        rules:\n          - condition: approved\n          - condition: needs_fix\n";
 

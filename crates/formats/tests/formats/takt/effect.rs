@@ -6,8 +6,8 @@ use cuegate_flow::{
 };
 use cuegate_formats::Phases;
 
-use crate::piece::piece_support::{ask, broken, changed, load, sound, step, structure};
 use crate::support::edge;
+use crate::takt::takt_support::{ask, broken, changed, load, sound, step, structure};
 
 #[test]
 fn the_whole_structure() {

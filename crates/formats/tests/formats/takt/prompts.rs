@@ -2,7 +2,7 @@
 
 use cuegate_formats::Phases;
 
-use crate::piece::piece_support::{ask, changed, load, prompt, sound, step};
+use crate::takt::takt_support::{ask, changed, load, prompt, sound, step};
 
 fn work(edits: &[(&str, &str)], movement: &str) -> String {
     prompt(&ask(&load(&changed(edits), |_| {}).draft, movement).prompt)

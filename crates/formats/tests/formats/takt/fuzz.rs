@@ -4,8 +4,8 @@ use cuegate_flow::checks::check_draft;
 use cuegate_formats::{Phases, TaktOptions, load_takt_workflow};
 
 use crate::fuzz::Random;
-use crate::piece::piece_support::{FILE, sound};
 use crate::support::Project;
+use crate::takt::takt_support::{FILE, sound};
 
 fn survives(files: &Project) {
     for (phases, interactive) in [(Phases::Fused, false), (Phases::Separate, true)] {

@@ -3,8 +3,8 @@
 use cuegate_engine::{AskKind, EndState, Event};
 use cuegate_formats::Phases;
 
-use crate::piece::piece_support::broken;
-use crate::piece::runs::{Drive, flow, text};
+use crate::takt::runs::{Drive, flow, text};
+use crate::takt::takt_support::broken;
 
 const MONITOR: &str = "monitor:implement+reviewers";
 

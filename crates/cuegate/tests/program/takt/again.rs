@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::{
-    piece::rows::{project, run},
     support::Project,
+    takt::rows::{project, run},
 };
 
 fn piece(movements: &str) -> String {

@@ -1,7 +1,7 @@
 //! Findings about pieces. Each case changes the sound piece, which has no findings.
 
-use crate::piece::piece_support::{FILE, broken, changed, load, sound};
 use crate::support::{Project, findings_of};
+use crate::takt::takt_support::{FILE, broken, changed, load, sound};
 
 #[test]
 fn the_sound_piece_has_no_findings() {
@@ -86,7 +86,7 @@ fn aliases_are_expanded() {
     assert_eq!(broken(&edits), "");
     let draft = load(&changed(&edits), |_| {}).draft;
     assert_eq!(
-        crate::piece::piece_support::structure(&draft).lines().count(),
-        crate::piece::piece_support::structure(&load(&sound(), |_| {}).draft).lines().count()
+        crate::takt::takt_support::structure(&draft).lines().count(),
+        crate::takt::takt_support::structure(&load(&sound(), |_| {}).draft).lines().count()
     );
 }
