@@ -28,7 +28,7 @@ pub(in crate::takt) use self::tree::{as_list, items_of_list};
 use super::notes::LoadNotes;
 use crate::codes;
 use crate::source::files::join_path;
-use crate::values::json::{Entry, Json, Kind};
+use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// How deep workflows may call each other, and fragments use each other.
 const DEPTH_MAX: usize = 64;
@@ -247,6 +247,7 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
         span: Span,
         around: &Surroundings<'_>,
     ) -> Option<WorkflowNode> {
+        self.check_call_keys(step, name);
         let Some(entry) = take_key(step, "call") else {
             let message = format!("`call` is missing in `{name}`");
             self.refuse(Diagnostic::error(codes::MISSING_KEY, span, message).hint("name the workflow"));
@@ -285,12 +286,30 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
         let node = self.compose_node(root, &path, call);
         self.stack.pop();
         if node.items.is_empty() {
-            let message = format!("the workflow `{target}` has no steps");
-            let finding = Diagnostic::error(codes::INVALID_VALUE, entry.value.span, message);
-            self.refuse(finding.hint("add a step to it"));
+            // Steps that were left out have their own findings.
+            if !self.notes.is_refused() {
+                let message = format!("the workflow `{target}` has no steps");
+                let finding = Diagnostic::error(codes::INVALID_VALUE, entry.value.span, message);
+                self.refuse(finding.hint("add a step to it"));
+            }
             return None;
         }
         Some(node)
+    }
+
+    /// Reports the keys of a call, and of its rules, that nothing reads.
+    fn check_call_keys(&self, step: &Json, name: &str) {
+        let found = &self.files.desk.found;
+        let check = |item: &Json, what: &str, keys: &[&'static str]| {
+            let Some(fields) = Fields::of(item, what, Some(name), found) else { return };
+            keys.iter().for_each(|key| _ = fields.nullable(key));
+            fields.finish();
+        };
+        let keys = ["name", "description", "kind", "call", "args", "vars", "rules"];
+        check(step, &format!("the step `{name}`"), &keys);
+        for rule in step.get("rules").map(items_of_list).unwrap_or_default() {
+            check(rule, "a rule", &["condition", "next", "return"]);
+        }
     }
 
     /// The file of the workflow that a step calls. `None` after reporting that there is none.

@@ -11,7 +11,7 @@ use super::tree::{as_list, build_text, items_of_list};
 use super::{Composer, INSTALL, Layers};
 use crate::codes;
 use crate::source::files::join_path;
-use crate::values::json::Json;
+use crate::values::json::{Fields, Json};
 
 /// The pools of a workflow by name.
 pub(in crate::takt) type Pools = BTreeMap<String, Vec<PoolCandidate>>;
@@ -88,13 +88,26 @@ impl Composer<'_, '_, '_> {
     }
 
     fn read_candidates(&self, list: &Json) -> Vec<PoolCandidate> {
-        let candidate = |written: &Json| PoolCandidate {
-            id: written.get("id").cloned().unwrap_or_else(|| build_text(String::new(), written.span)),
-            description: written.get("description").cloned(),
-            policies: self.read_facet_names(written, "policy"),
-            knowledge: self.read_facet_names(written, "knowledge"),
+        let candidate = |written: &Json| {
+            self.check_candidate_keys(written);
+            PoolCandidate {
+                id: written.get("id").cloned().unwrap_or_else(|| build_text(String::new(), written.span)),
+                description: written.get("description").cloned(),
+                policies: self.read_facet_names(written, "policy"),
+                knowledge: self.read_facet_names(written, "knowledge"),
+            }
         };
         items_of_list(list).iter().map(candidate).collect()
+    }
+
+    /// Reports the keys of a candidate that nothing reads.
+    fn check_candidate_keys(&self, written: &Json) {
+        let found = &self.files.desk.found;
+        let Some(fields) = Fields::of(written, "a candidate", None, found) else { return };
+        for key in ["id", "description", "policy", "knowledge"] {
+            fields.nullable(key);
+        }
+        fields.finish();
     }
 
     fn read_facet_names(&self, candidate: &Json, key: &str) -> Vec<FacetName> {

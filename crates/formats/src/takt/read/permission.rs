@@ -12,7 +12,7 @@ use crate::codes;
 use crate::source::tool_names;
 use crate::suggest::quote_names;
 use crate::takt::compose::{as_list, items_of_list};
-use crate::values::json::{Fields, Json, Text};
+use crate::values::json::{Fields, Json, Kind, Text};
 
 /// Tools by capability, for TAKT's own names.
 const CAPABILITIES: [(&str, &[&str]); 3] = [
@@ -29,6 +29,8 @@ const MODES: [&str; 3] = ["readonly", "edit", "full"];
 pub(crate) struct ToolList {
     /// The key that lists them.
     key: &'static str,
+    /// Whether they are those of the step's own `allowed_tools`, which imply nothing about files.
+    is_own: bool,
     names: Vec<(Str, Span)>,
     span: Span,
 }
@@ -62,8 +64,8 @@ impl StepReader<'_, '_, '_> {
             return read_listed_tools(fields, "allowed_tools");
         }
         of_options.or_else(|| match capabilities {
-            Some(names) => self.find_capabilities(names),
-            None => self.find_capabilities(self.sections.scope().root.get("capabilities")?),
+            Some(names) => self.find_capabilities(names, fields),
+            None => self.find_capabilities(self.sections.scope().root.get("capabilities")?, fields),
         })
     }
 
@@ -72,11 +74,12 @@ impl StepReader<'_, '_, '_> {
         let entry = fields.shunned("provider_options")?;
         self.notes.ignore_key(entry);
         let listed = entry.value.get("claude")?.get("allowed_tools")?;
-        Some(ToolList { key: "provider_options", names: read_names(listed, None), span: listed.span })
+        let names = read_names(listed, None, fields);
+        Some(ToolList { key: "allowed_tools", is_own: false, names, span: listed.span })
     }
 
     /// Finds the tools of capabilities: in files of presets, else by TAKT's own names. A later name wins.
-    fn find_capabilities(&self, names: &Json) -> Option<ToolList> {
+    fn find_capabilities(&self, names: &Json, fields: &Fields<'_, '_>) -> Option<ToolList> {
         let layers = &self.sections.scope().layers;
         let mut tools = None;
         for name in as_list(names) {
@@ -90,7 +93,7 @@ impl StepReader<'_, '_, '_> {
             let listed = preset.as_ref().and_then(|preset| preset.get("claude")?.get("allowed_tools"));
             let known = CAPABILITIES.iter().find(|(known, _)| *known == written);
             if let Some(listed) = listed {
-                tools = Some(read_names(listed, Some(name.span)));
+                tools = Some(read_names(listed, Some(name.span), fields));
             } else if let Some((_, listed)) = known.filter(|(_, listed)| !listed.is_empty()) {
                 tools = Some(listed.iter().map(|tool| (Str::from(*tool), name.span)).collect());
             } else if known.is_none() && preset.is_none() {
@@ -99,7 +102,7 @@ impl StepReader<'_, '_, '_> {
                 self.files.desk.found.left_out(name.span, message, &hint);
             }
         }
-        Some(ToolList { key: "capabilities", names: tools?, span: names.span })
+        Some(ToolList { key: "capabilities", is_own: false, names: tools?, span: names.span })
     }
 }
 
@@ -107,14 +110,21 @@ impl StepReader<'_, '_, '_> {
 pub(super) fn read_listed_tools(fields: &Fields<'_, '_>, key: &'static str) -> Option<ToolList> {
     let span = fields.nullable(key)?.value.span;
     let names = fields.texts(key)?;
-    Some(ToolList { key, names: names.iter().map(|name| (name.text.into(), name.span)).collect(), span })
+    let names = names.iter().map(|name| (name.text.into(), name.span)).collect();
+    Some(ToolList { key, is_own: true, names, span })
 }
 
-/// The texts of a list, each once; `span` is the place that names the list, if it is in another file.
-fn read_names(listed: &Json, span: Option<Span>) -> Vec<(Str, Span)> {
+/// The texts of a list of tools, each once; `span` is the place that names the list, if it is in another file.
+fn read_names(listed: &Json, span: Option<Span>, fields: &Fields<'_, '_>) -> Vec<(Str, Span)> {
     let mut names: Vec<(Str, Span)> = Vec::new();
+    if !matches!(listed.kind, Kind::List(_)) {
+        fields.wrong_type("allowed_tools", listed, "a list of texts");
+    }
     for item in items_of_list(listed) {
-        let Some(text) = item.as_text() else { continue };
+        let Some(text) = item.as_text() else {
+            fields.wrong_type("allowed_tools", item, "a list of texts");
+            continue;
+        };
         if !names.iter().any(|(known, _)| **known == *text) {
             names.push((text.into(), span.unwrap_or(item.span)));
         }
@@ -129,6 +139,8 @@ pub(crate) struct PermissionKeys {
     pub(super) edit: Option<(bool, Span)>,
     /// Whether `edit` is missing, and nothing else implies it.
     lacks_edit: bool,
+    /// Whether one of the keys could not be read.
+    is_misread: bool,
     /// The mode, with the key that says it.
     mode: Option<(&'static str, Mode)>,
     /// The least mode that TAKT gives, as a mode.
@@ -145,21 +157,24 @@ impl PermissionKeys {
         let says_edit = fields.nullable("edit").is_some();
         let says_mode = fields.nullable("permission_mode").is_some();
         let implied = tools
-            .filter(|tools| tools.key != "allowed_tools" && !says_edit && !says_mode)
+            .filter(|tools| !tools.is_own && !says_edit && !says_mode)
             .and_then(|tools| Some((true, tools.writing().first()?.1)));
         let mode = read_mode(fields, "permission_mode");
         let required = read_mode(fields, "required_permission_mode");
         PermissionKeys {
             edit: fields.boolean("edit").or(implied),
             lacks_edit: !says_edit && implied.is_none(),
+            is_misread: ["edit", "permission_mode", "required_permission_mode"]
+                .iter()
+                .any(|key| fields.is_poisoned(key)),
             mode: mode.map(|mode| ("permission_mode", mode)),
             required: required.filter(|_| !says_mode),
         }
     }
 
     /// The keys of those who do the parts of a leader's work.
-    pub(super) fn of_part(edit: (bool, Span), required: Option<Mode>) -> PermissionKeys {
-        PermissionKeys { edit: Some(edit), lacks_edit: false, mode: None, required }
+    pub(super) fn for_part(self, edit: (bool, Span), required: Option<Mode>) -> PermissionKeys {
+        PermissionKeys { edit: Some(edit), lacks_edit: false, mode: None, required, ..self }
     }
 
     /// The mode that holds. The least mode gives nothing that `edit` denies, and takes nothing that it gives.
@@ -192,13 +207,11 @@ pub(super) fn read_boundary(
 ) -> (Boundary, bool) {
     let mut is_questioned = keys.lacks_edit;
     let permission = read_permission(fields, step, keys, &mut is_questioned);
-    let is_misread =
-        ["edit", "permission_mode", "required_permission_mode"].iter().any(|key| fields.is_poisoned(key));
     if let Some(tools) = tools {
         tool_names::check_tool_names(&tools.texts(), fields);
     }
     let tools = tools.map_or(Tools::All, ToolList::to_tools);
-    (Boundary { permission, tools }, is_questioned || is_misread)
+    (Boundary { permission, tools }, is_questioned || keys.is_misread)
 }
 
 fn read_permission(
@@ -228,6 +241,7 @@ fn read_permission(
                 let message = format!("`{key}: {mode}` contradicts `edit: false`");
                 let finding = Diagnostic::error(codes::CONFLICTING_KEYS, span, message);
                 fields.push(finding.hint("say `edit: true`, or `permission_mode: readonly`"));
+                *is_questioned = true;
                 return Permission::Plan;
             }
             // Without `edit`, the mode alone allows changes to files.

@@ -107,8 +107,9 @@ impl StepReader<'_, '_, '_> {
         let read = |selection| self.read_member_selection(selection, &fields);
         let mut selections: Vec<_> = composed.selections.iter().filter_map(read).collect();
         self.sections.enter(composed.scope);
-        let is_asked =
-            !matches!(fields.nullable("parallel"), Some(entry) if !matches!(entry.value.kind, Kind::Null));
+        let has =
+            |key| matches!(fields.nullable(key), Some(entry) if !matches!(entry.value.kind, Kind::Null));
+        let is_asked = !has("parallel") && !report_call_without_kind(&fields);
         let does = match self.read_members(&fields, composed, is_member) {
             Some(members) => StepAction::Parallel(members),
             None => {
@@ -170,6 +171,18 @@ impl StepReader<'_, '_, '_> {
     pub(super) fn ignore_keys(&self, fields: &Fields<'_, '_>, keys: &[&'static str]) {
         keys.iter().filter_map(|key| fields.shunned(key)).for_each(|entry| self.notes.ignore_key(entry));
     }
+}
+
+/// Reports a step that names a workflow to call and does not say that it is a call. Returns whether it is one.
+fn report_call_without_kind(fields: &Fields<'_, '_>) -> bool {
+    let Some(call) = fields.shunned("call") else { return false };
+    for key in ["args", "vars"] {
+        fields.shunned(key);
+    }
+    let message = "unknown key `call` in a step that calls no workflow";
+    let finding = Diagnostic::error(codes::UNKNOWN_KEY, call.key_span, message);
+    fields.push(finding.hint("add `kind: workflow_call`, or remove `call`"));
+    true
 }
 
 /// Reports a step without rules, or without a rule for headless runs.

@@ -27,6 +27,10 @@ impl StepReader<'_, '_, '_> {
             return None;
         };
         let (span, key) = (name.span, name.as_text().unwrap_or_default().trim());
+        if let Some(output) = fields.object("structured_output") {
+            output.nullable("schema_ref");
+            output.finish();
+        }
         let scope = self.sections.scope();
         // A name that is not in `schemas` is the name of the file.
         let schemas = scope.root.get("schemas");

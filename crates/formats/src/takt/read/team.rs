@@ -116,7 +116,7 @@ impl StepReader<'_, '_, '_> {
             permission::read_listed_tools(leader, "part_allowed_tools").or_else(|| step.tools.clone());
         let edit = leader.boolean("part_edit").or(step.keys.edit).unwrap_or((false, span));
         let mode = permission::read_mode(leader, "part_permission_mode").or(step.keys.required);
-        let keys = PermissionKeys::of_part(edit, mode);
+        let keys = step.keys.for_part(edit, mode);
         let (boundary, is_questioned) = permission::read_boundary(leader, step.name, keys, tools.as_ref());
         if !is_questioned {
             permission::check_write_access(leader, step.name, &boundary, &Gates::default(), tools.as_ref());

@@ -227,8 +227,8 @@ fn read_rule_flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> b
 /// Reads `quality_gates: false` or `command_gates: skip` of a rule, which exempt an outcome that does not claim that the step is done.
 fn read_gated_flag(fields: &Fields<'_, '_>, whose: Owner) -> bool {
     let skipped = fields.one_of("command_gates", &["skip"]).map(|(_, span)| ("command_gates", false, span));
-    let said = || fields.boolean("quality_gates").map(|(value, span)| ("quality_gates", value, span));
-    let Some((key, value, span)) = skipped.or_else(said) else { return true };
+    let said = fields.boolean("quality_gates").map(|(value, span)| ("quality_gates", value, span));
+    let Some((key, value, span)) = skipped.or(said) else { return true };
     if whose != Owner::Step {
         let message = format!("`{key}` has no effect in this rule");
         fields.inert(span, message, "it belongs into a rule of a step that has quality gates");

@@ -480,6 +480,36 @@ fn monitors_watch_called_workflows_and_ignore_steps() {
 }
 
 #[test]
+fn no_key_beside_a_step_is_passed_over() {
+    let called =
+        CALLER.replace("kind: workflow_call\n", "kind: workflow_call\n    agrs: {}\n    '@scope': 7\n");
+    assert_ne!(called, CALLER);
+    let mut texts = self::called();
+    texts[0].1 = &called;
+    let found_in_call = found(&texts);
+    for key in ["agrs", "@scope"] {
+        assert!(found_in_call.contains(&format!("unknown key `{key}` in the step `")), "{found_in_call}");
+    }
+    let of_a_step = |keys: &str, why: &str| {
+        let found = found(&[(FILE, &one(keys))]);
+        assert!(found.contains(why), "{keys}: {found}");
+        assert_eq!(found.matches(" error[").count(), 1, "{keys}: {found}");
+    };
+    let step = "    instruction: Do it.\n";
+    for key in ["@scope", "@team", "@selections", "@candidate", "@texts"] {
+        of_a_step(&format!("{step}    '{key}': 0\n"), &format!("unknown key `{key}`"));
+    }
+    of_a_step("    call: other\n", "unknown key `call` in a step that calls no workflow");
+    for tools in ["3", "Read", "[Read, 3]"] {
+        let keys = format!("{step}    provider_options: {{ claude: {{ allowed_tools: {tools} }} }}\n");
+        of_a_step(&keys, "`allowed_tools` must be a list of texts");
+    }
+    let both = "name: main\nmax_steps: 5\nsteps:\n  - name: work\n    edit: true\n    instruction: Do it.\n    rules:\n      \
+        - { condition: done, next: COMPLETE, quality_gates: false, command_gates: skip }\n";
+    assert_eq!(found(&[(FILE, both)]), "");
+}
+
+#[test]
 fn what_takt_itself_executes_is_one_finding() {
     let main = "name: main\nmax_steps: 5\nsteps:\n  - name: look\n    kind: system\n    system_inputs: [{ type: pr_list, as: x }]\n    rules: [{ condition: when(context.look.x.exists == true), next: COMPLETE }]\n\
         \x20 - name: rows\n    arpeggio: { source: csv }\n    rules: [{ condition: done, next: COMPLETE }]\n";
