@@ -42,7 +42,7 @@ impl Provider for NoAgent {
         Capabilities::default()
     }
 
-    fn model(&self, _name: &str) -> Option<String> {
+    fn map_model_name(&self, _name: &str) -> Option<String> {
         None
     }
 

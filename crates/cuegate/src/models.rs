@@ -67,5 +67,5 @@ pub fn resolve_model(
     provider: &dyn Provider,
     mapped: &BTreeMap<String, String>,
 ) -> Option<String> {
-    mapped.get(name).cloned().or_else(|| provider.model(name))
+    mapped.get(name).cloned().or_else(|| provider.map_model_name(name))
 }

@@ -374,7 +374,7 @@ pub enum EffectResult {
     },
     /// It is not done and cannot be.
     Failed {
-        /// Why.
+        /// The reason, for people.
         said: String,
     },
     /// It may succeed later.

@@ -242,7 +242,7 @@ pub struct Effect {
     pub visit: u32,
     /// Which iteration of the run.
     pub iteration: u32,
-    /// The requested action.
+    /// The name of the action, as it was requested.
     pub action: Str,
     /// The block, if an agent requests it.
     pub value: BlobRef,
@@ -285,9 +285,9 @@ pub enum EffectState {
 /// The end of a run whose last effects are still pending.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {
-    /// How.
+    /// How it ends.
     pub state: EndState,
-    /// Why.
+    /// Why it ends, for people.
     pub reason: String,
     /// Whether every validator that guards this end passed.
     pub validated: bool,

@@ -386,7 +386,7 @@ pub enum Event {
     /// A step that does not count ended.
     StepLeft {
         step: Str,
-        /// How.
+        /// Its outcome, and where that leads.
         #[serde(flatten)]
         end: RowEnd,
     },
@@ -396,7 +396,7 @@ pub enum Event {
         visit: u32,
         /// The number of the attempt.
         attempt: u32,
-        /// How.
+        /// Its outcome, and where that leads.
         #[serde(flatten)]
         end: RowEnd,
         /// The files that changed during the visit.
@@ -419,14 +419,14 @@ pub enum Event {
         tree: TreeState,
     },
     PersonAsked {
-        /// What.
+        /// The text of the question.
         question: BlobRef,
         /// Whether the step is repeated with the answer, instead of passing it to the agent.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         again: bool,
     },
     PersonAnswered {
-        /// What.
+        /// The text of the answer.
         text: BlobRef,
         /// The working tree as it was found.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -505,7 +505,7 @@ pub enum Event {
     Resumed(RunResumed),
     /// The run ended.
     Ended {
-        /// How.
+        /// How it ended.
         state: EndState,
         reason: String,
         /// Whether every validator of this end passed.

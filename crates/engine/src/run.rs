@@ -182,9 +182,9 @@ pub enum State {
     Running,
     Suspended(SuspensionCause),
     Ended {
-        /// How.
+        /// How it ended.
         state: EndState,
-        /// Why.
+        /// Why it ended, for people.
         reason: String,
         /// The step with which an exhausted run continues under a higher limit.
         hold: Option<PendingEntry>,

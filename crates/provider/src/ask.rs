@@ -108,7 +108,7 @@ pub enum Activity {
         /// The id of this use, which is unique in the ask; empty if the program reports none.
         #[serde(default)]
         id: String,
-        /// Which.
+        /// The name of the tool.
         name: String,
         /// The tool's target: a path or a command.
         target: String,
@@ -128,7 +128,7 @@ pub enum Activity {
         /// The id of the use.
         #[serde(default)]
         id: String,
-        /// Which.
+        /// The name of the tool.
         name: String,
         /// The tool's target, or the reason.
         target: String,
@@ -305,7 +305,7 @@ pub trait Provider: Send + Sync {
 
     /// The provider's name for a model that a definition names (`opus`, `sonnet`, `haiku`, or a full name). `None` when
     /// it has none: then the user has to map it.
-    fn model(&self, name: &str) -> Option<String>;
+    fn map_model_name(&self, name: &str) -> Option<String>;
 
     /// Checks its program, the program's version and the login, without network access beyond this machine.
     fn inspect(&self) -> Inspection;

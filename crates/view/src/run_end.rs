@@ -456,7 +456,7 @@ mod tests {
         let names: Vec<String> = (0..11).map(|n| format!("f{n:02}")).collect();
         let mut scene = Scene::start(registry());
         let files: Vec<&str> = names.iter().map(String::as_str).collect();
-        scene.says_having_changed(json!({"action": "abort"}), &files);
+        scene.answer_with_changes(json!({"action": "abort"}), &files);
         insta::assert_snapshot!(lines(&scene), @r#"
         aborted: `initial.fix` gave up
         changed     11 files: f00, f01, f02, f03, f04, f05, f06, f07 and 3 more

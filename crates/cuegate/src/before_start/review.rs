@@ -111,7 +111,9 @@ pub(crate) fn review_question(
     };
     let message = format!("{what}; {why}: an agent may have written it");
     let flag = if turns_off { " --no-sandbox" } else { "" };
-    let hint = format!("read it, then run `cuegate run ./{path}{flag}`; at a terminal `cuegate run` asks");
+    let hint = format!(
+        "read it, then run `cuegate run ./{path}{flag}`; at a terminal `cuegate run` asks whether to accept it"
+    );
     Ok(Some(ReviewQuestion { path, digest, message, hint }))
 }
 

@@ -14,7 +14,7 @@ use crate::answers::{parsed_answer::ParsedAnswer, spoken};
 #[derive(Debug, Clone, PartialEq)]
 pub enum GateResult {
     Outcome {
-        /// Which.
+        /// The outcome that the answer names.
         outcome: Outcome,
         /// The structured answer, with the outcome's word normalised.
         output: Option<Value>,
@@ -23,7 +23,7 @@ pub enum GateResult {
     },
     /// Another step must decide.
     Judge {
-        /// Which.
+        /// The step that decides.
         judge: StepId,
         /// The index of the reader that requests it.
         reader: u16,

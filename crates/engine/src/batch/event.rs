@@ -170,7 +170,7 @@ pub enum BatchEvent {
     ClaimDecided {
         /// The key of the task.
         task: String,
-        /// Which.
+        /// Who has it now.
         claim: ClaimOutcome,
     },
     /// The process of a run is about to start.
@@ -183,7 +183,7 @@ pub enum BatchEvent {
     RunStopped {
         /// The key of the task.
         task: String,
-        /// How.
+        /// How it ended.
         stopped: RunStopped,
     },
     /// The claim of a task was given back.
@@ -192,7 +192,7 @@ pub enum BatchEvent {
         task: String,
     },
     BatchStopped {
-        /// Why.
+        /// Why no further task is taken.
         end: BatchEnd,
     },
 }

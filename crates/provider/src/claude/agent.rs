@@ -44,7 +44,7 @@ impl Provider for Claude {
     }
 
     /// Passes any name on, except names of other vendors' models. Users whose gateway serves those must map them.
-    fn model(&self, name: &str) -> Option<String> {
+    fn map_model_name(&self, name: &str) -> Option<String> {
         let foreign = ["gpt-", "codex-", "gemini-", "o1", "o3", "o4"];
         (!foreign.iter().any(|start| name.starts_with(start))).then(|| name.to_owned())
     }
@@ -103,10 +103,10 @@ mod tests {
     fn models_of_other_vendors_must_be_mapped() {
         let claude = Claude::new(ClaudeSettings::default());
         for own in ["opus", "sonnet", "haiku", "claude-opus-5-5", "sonnet[1m]", "us.anthropic.claude-x"] {
-            assert_eq!(claude.model(own).as_deref(), Some(own));
+            assert_eq!(claude.map_model_name(own).as_deref(), Some(own));
         }
         for foreign in ["gpt-5", "o3-mini", "codex-mini", "gemini-3-pro"] {
-            assert_eq!(claude.model(foreign), None);
+            assert_eq!(claude.map_model_name(foreign), None);
         }
     }
 

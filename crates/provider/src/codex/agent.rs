@@ -54,7 +54,7 @@ impl Provider for Codex {
     }
 
     /// Passes any name on, except names of Anthropic's models.
-    fn model(&self, name: &str) -> Option<String> {
+    fn map_model_name(&self, name: &str) -> Option<String> {
         let foreign = matches!(name, "opus" | "sonnet" | "haiku")
             || ["claude-", "anthropic/", "anthropic."].iter().any(|start| name.starts_with(start));
         (!foreign).then(|| name.to_owned())
@@ -109,10 +109,10 @@ mod tests {
     fn anthropic_models_must_be_mapped() {
         let codex = Codex::new(CodexSettings::default());
         for own in ["gpt-5", "o3", "llama-4"] {
-            assert_eq!(codex.model(own).as_deref(), Some(own));
+            assert_eq!(codex.map_model_name(own).as_deref(), Some(own));
         }
         for foreign in ["opus", "sonnet", "haiku", "claude-opus-5-5", "anthropic/claude-x"] {
-            assert_eq!(codex.model(foreign), None);
+            assert_eq!(codex.map_model_name(foreign), None);
         }
     }
 

@@ -105,10 +105,10 @@ fn add_schema_file(args: &mut CodexArgs, request: &Request) -> Vec<(String, Vec<
     vec![(SCHEMA.to_owned(), schema.to_string().into_bytes())]
 }
 
-/// The prompt.
+/// Passes the instructions as an argument and returns the prompt.
 ///
-/// A session keeps the instructions of its first ask and ignores later ones, so a continued session gets them in the
-/// prompt. So do instructions that are too long for an argument.
+/// The instructions go into the prompt instead if they are too long for an argument, or if a session is continued, which
+/// keeps the instructions of its first ask and ignores later ones.
 fn build_prompt_with_instructions(args: &mut CodexArgs, request: &Request) -> String {
     let prompt = &request.prompt;
     match &request.system {

@@ -141,7 +141,7 @@ impl Provider for OpenAiProvider {
 
     /// Passes any name on, except the three short names of Anthropic's models. Services know those under longer names,
     /// so the user must map them.
-    fn model(&self, name: &str) -> Option<String> {
+    fn map_model_name(&self, name: &str) -> Option<String> {
         (!matches!(name, "opus" | "sonnet" | "haiku")).then(|| name.to_owned())
     }
 

@@ -89,7 +89,8 @@ fn read_in_thread(stream: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>>
     receiver
 }
 
-/// The output so far and what arrives within [`LINGER`]. A process that inherited the stream may keep it open.
+/// The output, until none arrives for [`LINGER`]. Its end is not awaited: a process that inherited the stream may keep it
+/// open.
 fn collect_output(told: &mpsc::Receiver<Vec<u8>>) -> String {
     let mut all = Vec::new();
     while let Ok(bytes) = told.recv_timeout(LINGER) {

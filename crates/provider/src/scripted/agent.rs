@@ -66,7 +66,7 @@ impl Provider for ScriptedProvider {
     }
 
     /// Accepts any model name.
-    fn model(&self, name: &str) -> Option<String> {
+    fn map_model_name(&self, name: &str) -> Option<String> {
         Some(name.to_owned())
     }
 

@@ -195,8 +195,8 @@ fn leads_out(path: &Path) -> bool {
     })
 }
 
-/// The mounts that make files of the working tree read-only: each file, or its whole folder if that is below a folder with a
-/// name like `.agent`. The folders above become mounts as well, so that they cannot be moved away.
+/// The mounts that make files of the working tree read-only: each file, or its folder if the path begins with a dot
+/// folder such as `.agent`. The folders above become writable mounts, so that they cannot be moved away.
 pub(in crate::sandbox) fn mounts_of_sealed_files(work: &Path, files: &[PathBuf]) -> Vec<(PathBuf, Mount)> {
     let is_real = |path: &Path| fs::canonicalize(path).is_ok_and(|real| real == path);
     let mut mounts = Vec::new();

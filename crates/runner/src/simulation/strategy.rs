@@ -146,7 +146,7 @@ impl Steering {
         let ranks: Vec<_> = {
             self.ready();
             let rank = |going: &Move| self.rank(&here, going, left);
-            // Prefer a usable answer among equal ranks.
+            // Among equal ranks a usable answer is preferred, unless unusable ones are given to reach fallbacks.
             let unwilling = |going: &Move| going.choice.unusable && !self.falls;
             moves.iter().map(|going| (rank(going), unwilling(going), self.times(at, &going.choice))).collect()
         };

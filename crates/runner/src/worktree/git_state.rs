@@ -75,7 +75,7 @@ impl Trees {
     /// When git fails or a file cannot be read.
     pub fn git_state(&self, branch: &str) -> Result<Option<String>, WorktreeError> {
         let Some(dir) = self.linked_git_dir() else { return Ok(None) };
-        let state = self.read_git_state(&dir, branch)?;
+        let state = self.capture_git_state(&dir, branch)?;
         let text = serde_json::to_vec(&state).expect("maps and texts can be serialised");
         let stored = self.git.run_with(&["hash-object", "-w", "--no-filters", "--stdin"], &text)?;
         Ok(Some(String::from_utf8_lossy(&stored).trim_end().to_owned()))
@@ -102,7 +102,7 @@ impl Trees {
         let text = self.git.run(&["cat-file", "blob", object_id(state)?])?;
         let to: GitState =
             serde_json::from_slice(&text).map_err(|_| WorktreeError::NoTree(state.to_owned()))?;
-        let is = self.read_git_state(&dir, branch)?;
+        let is = self.capture_git_state(&dir, branch)?;
         let git = Git::new(&self.root);
         let elsewhere = checked_out_elsewhere(&self.root)?;
         self.restore_files(&dir, &is, &to)?;
@@ -147,7 +147,7 @@ impl Trees {
         Some(self.git_dir.clone()).filter(|dir| dir.join("commondir").is_file())
     }
 
-    fn read_git_state(&self, dir: &Path, branch: &str) -> Result<GitState, WorktreeError> {
+    fn capture_git_state(&self, dir: &Path, branch: &str) -> Result<GitState, WorktreeError> {
         let mut paths = Vec::new();
         add_files(dir, dir, &mut paths)?;
         let names: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();

@@ -159,7 +159,8 @@ fn repository_folders(work: &Path, git_dir: &Path, common_dir: &Path) -> Vec<Pat
     folders
 }
 
-/// Whether a git lives that works on this repository and started before a lock of the time `made`; `None` if unknown.
+/// Whether a running git process may have made the lock: it works in one of these folders and started before `made`.
+/// `None` if processes cannot be listed.
 fn may_be_held(made: SystemTime, folders: &[PathBuf]) -> Option<bool> {
     let lock_age = SystemTime::now().duration_since(made).unwrap_or_default();
     let processes = fs::read_dir("/proc").ok()?;

@@ -228,10 +228,10 @@ impl Scene {
 
     /// Answers the first pending ask.
     pub(crate) fn says(&mut self, output: Value) -> &mut Scene {
-        self.says_having_changed(output, &[])
+        self.answer_with_changes(output, &[])
     }
 
-    pub(crate) fn says_having_changed(&mut self, output: Value, files: &[&str]) -> &mut Scene {
+    pub(crate) fn answer_with_changes(&mut self, output: Value, files: &[&str]) -> &mut Scene {
         let mut answer = answer(output);
         answer.prompt = Some(self.keep("Fix issue 7.\nKeep it small.\n"));
         answer.system_prompt = Some(self.keep(&"You are careful. ".repeat(300)));
@@ -320,16 +320,16 @@ impl Scene {
     pub(crate) fn remedied() -> Scene {
         let mut scene = Scene::start(super::registry());
         scene
-            .says_having_changed(
+            .answer_with_changes(
                 json!({"action": "next", "approach": "small steps", "summary": "Understood."}),
                 &["src/a.txt"],
             )
             .says(json!({"action": "finish"}))
-            .says_having_changed(json!({"action": "handoff"}), &["src/a.txt", "src/b.txt"])
+            .answer_with_changes(json!({"action": "handoff"}), &["src/a.txt", "src/b.txt"])
             .says(json!({"action": "closing"}))
             .exits(1, "running 3 tests\n\u{1b}[31mtest a ... FAILED\u{1b}[0m\n```\n")
             .faults(FaultClass::RateLimited, "slow down", Some(2_000))
-            .says_having_changed(json!({"action": "handoff"}), &["src/b.txt"])
+            .answer_with_changes(json!({"action": "handoff"}), &["src/b.txt"])
             .says(json!({"action": "closing", "summary": "All is\nwell."}))
             .exits(0, "ok\n")
             .exits(0, "");
@@ -344,7 +344,7 @@ impl Scene {
             scene
                 .member_says(1, json!({"action": "needs_fix"}))
                 .member_says(0, json!({"action": "approved"}))
-                .says_having_changed(json!({"action": "done"}), &["src/a.txt"]);
+                .answer_with_changes(json!({"action": "done"}), &["src/a.txt"]);
         }
         scene
             .says(json!({"action": "healthy", "reason": "it converges"}))

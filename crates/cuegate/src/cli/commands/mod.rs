@@ -41,7 +41,7 @@ use crate::{
 /// Parses the arguments and runs the command.
 pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
     let mut place = ProjectPlace::here()?;
-    place.builtins = builtins_of(&place, &args)?;
+    place.builtins = read_builtins_flag(&place, &args)?;
     let (command, args) = command_for(&place, args);
     let matches = match command.try_get_matches_from(&args) {
         Ok(matches) => matches,
@@ -108,7 +108,7 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
 }
 
 /// The value of `--builtins`, which the parameters of a definition may depend on.
-fn builtins_of(place: &ProjectPlace, args: &[OsString]) -> Result<Option<PathBuf>, Failure> {
+fn read_builtins_flag(place: &ProjectPlace, args: &[OsString]) -> Result<Option<PathBuf>, Failure> {
     const FLAG: &str = "--builtins";
     let words = || args.iter().take_while(|word| *word != "--");
     let joined =

@@ -17,7 +17,7 @@ pub(super) fn detect_go_test(root: &DetectionFolder) -> Option<DetectedCommand> 
 /// Batch mode (`-B`) keeps download progress out of the test output.
 pub(super) fn detect_maven_test(root: &DetectionFolder) -> Option<DetectedCommand> {
     root.file("pom.xml").then(|| {
-        let maven = root.wrapper("mvnw").unwrap_or_else(|| "mvn".to_owned());
+        let maven = root.command_of_wrapper_script("mvnw").unwrap_or_else(|| "mvn".to_owned());
         DetectedCommand::new(format!("{maven} -B test"), "pom.xml")
     })
 }
@@ -25,7 +25,7 @@ pub(super) fn detect_maven_test(root: &DetectionFolder) -> Option<DetectedComman
 pub(super) fn detect_gradle_test(root: &DetectionFolder) -> Option<DetectedCommand> {
     let files = ["settings.gradle.kts", "settings.gradle", "build.gradle.kts", "build.gradle"];
     root.first(&files).map(|file| {
-        let gradle = root.wrapper("gradlew").unwrap_or_else(|| "gradle".to_owned());
+        let gradle = root.command_of_wrapper_script("gradlew").unwrap_or_else(|| "gradle".to_owned());
         DetectedCommand::new(format!("{gradle} test"), file)
     })
 }

@@ -90,7 +90,7 @@ impl DetectionFolder {
     }
 
     /// The command that starts a wrapper script of this name.
-    pub(super) fn wrapper(&self, name: &str) -> Option<String> {
+    pub(super) fn command_of_wrapper_script(&self, name: &str) -> Option<String> {
         use std::os::unix::fs::PermissionsExt;
         let about = fs::metadata(self.folder.join(name)).ok().filter(fs::Metadata::is_file)?;
         let executable = about.permissions().mode() & 0o111 != 0;

@@ -234,7 +234,7 @@ impl Scale<'_> {
         asks.fold(0, u64::saturating_add)
     }
 
-    /// One ask, and the maximum of its repairs.
+    /// The most that one ask and all its `repairs` cost, in the chosen measure.
     fn ask(&self, ask: &Ask, role: AskRole, repairs: u32) -> u64 {
         let repairs = u64::from(repairs);
         match self.measure {

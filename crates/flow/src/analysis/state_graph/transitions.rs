@@ -170,7 +170,7 @@ impl TransitionRules {
         found
     }
 
-    /// The marks that an answer reaches at once.
+    /// The marks that an answer reaches by itself, before an edge is taken.
     fn said(&self, flow: &Flow, at: &RunState, said: &Choice) -> Vec<Mark> {
         let step = flow.step(at.at);
         let mut marks = Vec::new();

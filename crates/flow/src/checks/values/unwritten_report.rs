@@ -34,7 +34,7 @@ pub(in crate::checks) fn check_report_reads(
                 if ask.reports.iter().any(|own| own.name == *report) {
                     continue;
                 }
-                let Some(way) = reading.missing(at, report, &mut work) else { continue };
+                let Some(way) = reading.find_path_without_report(at, report, &mut work) else { continue };
                 searches += 1;
                 if searches > SEARCHES_MAX {
                     return;
@@ -82,7 +82,7 @@ struct ReportSearch<'r, 'f> {
 impl ReportSearch<'_, '_> {
     /// The shortest path to a reader of a report that never exists at that time. `None` if the report exists on some
     /// path, if no step writes it (which is reported at the text), or if the search was too large.
-    fn missing(&self, at: usize, report: &Str, work: &mut SearchBudget) -> Option<Vec<Hop>> {
+    fn find_path_without_report(&self, at: usize, report: &Str, work: &mut SearchBudget) -> Option<Vec<Hop>> {
         let writers = self.writers.get(report)?;
         if writers.iter().any(|writer| !self.dominance.is_avoidable(id_of_step(at), id_of_step(*writer))) {
             return None;

@@ -114,7 +114,7 @@ struct VerdictContext<'a> {
 }
 
 /// The fence word of action blocks: `actions.outputFormat`. Errors in it are reported where the actions are read.
-pub(crate) fn marker_of<'j>(runner: &Fields<'j, '_>) -> &'j str {
+pub(crate) fn fence_word_of_actions<'j>(runner: &Fields<'j, '_>) -> &'j str {
     let actions = runner.entry("actions").and_then(|actions| actions.value.get("outputFormat"));
     actions.and_then(Json::as_text).map(str::trim).filter(|marker| !marker.is_empty()).unwrap_or("json")
 }

@@ -46,12 +46,10 @@ pub(crate) fn limit_permission(
     if own > at_most {
         let (own, at_most) = (own.as_str(), at_most.as_str());
         let message = format!("`{step}` asks for `{own}`, but its agent may do `{at_most}` at most");
-        found.push(
-            Diagnostic::warning(codes::WEAK_PERMISSION, span, message).step(step).hint(format!(
-                "write `{own}` in `{}`, or remove the step's",
-                found.name("runner.boundaries")
-            )),
-        );
+        found.push(Diagnostic::warning(codes::WEAK_PERMISSION, span, message).step(step).hint(format!(
+            "write `{own}` in `{}`, or remove the permission of the step",
+            found.name("runner.boundaries")
+        )));
     }
     own.min(at_most)
 }

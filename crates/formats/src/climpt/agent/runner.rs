@@ -6,7 +6,7 @@ use cuegate_flow::{
 };
 
 use super::actions::read_actions;
-use super::completion_type::{VerdictSettings, marker_of, read_verdict};
+use super::completion_type::{VerdictSettings, fence_word_of_actions, read_verdict};
 use super::definition::AgentDefinition;
 use super::logging::read_logging;
 use super::model_names::model_of;
@@ -35,7 +35,7 @@ pub(crate) fn read_runner<'j>(runner: Fields<'j, '_>, agent_dir: &str, agent: &m
         None => {}
     }
     if let Some(verdict) = runner.object("verdict") {
-        agent.verdict = read_verdict(verdict, agent_dir, marker_of(&runner));
+        agent.verdict = read_verdict(verdict, agent_dir, fence_word_of_actions(&runner));
         let verdict = runner.entry("verdict").map(|verdict| &verdict.value);
         agent.told.extend(verdict.map(told_by_verdict).unwrap_or_default());
     } else if runner.nullable("verdict").is_some() {

@@ -29,7 +29,7 @@ pub(crate) fn lower_select(
         .or_else(|| lowering.handoff.iter().find(|left| left.path.to_string() == condition.text));
     let key: Str = own.map_or_else(|| condition.text.into(), |left| left.key.clone());
     // If the answer lacks the field, the newest value of that name counts, possibly from another step.
-    if let Some(left) = own.filter(|left| !left_elsewhere(lowering, &left.key)) {
+    if let Some(left) = own.filter(|left| !is_handed_off_by_other_step(lowering, &left.key)) {
         check_reachable(lowering, &left.path, cases);
     }
     if own.is_none() {
@@ -48,7 +48,7 @@ pub(crate) fn name_of_target(target: &Text<'_>) -> Name {
 }
 
 /// Whether a different step hands off a value of this name.
-fn left_elsewhere(lowering: &GateLowering<'_, '_, '_>, key: &str) -> bool {
+fn is_handed_off_by_other_step(lowering: &GateLowering<'_, '_, '_>, key: &str) -> bool {
     lowering.world.leavers.other_than(lowering.step.id, key)
 }
 

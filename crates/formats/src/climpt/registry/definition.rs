@@ -215,7 +215,7 @@ fn report_incomplete(fields: &Fields<'_, '_>, steps: &[StepDefinition<'_>]) {
     }
     let span = fields.entry("steps").map_or(fields.opening(), |entry| entry.key_span);
     let finding = Diagnostic::error(codes::MISSING_KEY, span, message)
-        .hint("add them; a step that is only included in other prompts is called `section.*`");
+        .hint("add them; if a step is only included in other prompts, rename it to `section.*`");
     let mut all = parts.iter().filter(|(_, ids)| !ids.is_empty()).map(|(_, ids)| ids.as_str());
     // The finding is about the steps; it can name only one of them.
     let only = all.next().filter(|ids| !ids.contains(", ") && all.all(|other| other == *ids));

@@ -231,7 +231,7 @@ fn report_incomplete(step: &StepDefinition<'_>, fields: &Fields<'_, '_>) {
                 step.span,
                 format!("`{}` lacks {}", step.id, quote_names(&missing)),
             )
-            .hint("every step of the flow has all three; a step that is only included is called `section.*`"),
+            .hint("every step of the flow has all three; rename a step that is only included to `section.*`"),
         );
     }
     // A missing or unreadable `c2` may be one that implies a kind.

@@ -37,9 +37,9 @@ fn capabilities_follow_the_settings() {
 #[test]
 fn anthropic_short_names_must_be_mapped() {
     let provider = provider(local());
-    assert_eq!(["opus", "sonnet", "haiku"].map(|name| provider.model(name)), [None, None, None]);
-    assert_eq!(provider.model("gpt-5").as_deref(), Some("gpt-5"));
-    assert_eq!(provider.model("claude-opus-4").as_deref(), Some("claude-opus-4"));
+    assert_eq!(["opus", "sonnet", "haiku"].map(|name| provider.map_model_name(name)), [None, None, None]);
+    assert_eq!(provider.map_model_name("gpt-5").as_deref(), Some("gpt-5"));
+    assert_eq!(provider.map_model_name("claude-opus-4").as_deref(), Some("claude-opus-4"));
 }
 
 #[test]

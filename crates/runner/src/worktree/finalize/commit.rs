@@ -24,7 +24,7 @@ pub fn commit_run_work(
     if let Some(unfinished) = unfinished_operation(at.work, &git)? {
         return Ok(Err(unfinished));
     }
-    let tree = work.tree()?;
+    let tree = work.tree_to_commit()?;
     let edits = work.edits(&tree)?;
     if let Err(why) = work.check_repositories(at.work, &tree, &edits)? {
         return Ok(Err(why));
@@ -138,7 +138,7 @@ pub(super) fn check_branch(
     at: &Branches<'_>,
     work: &RunWork<'_>,
 ) -> Result<Result<(), String>, WorktreeError> {
-    let (tree, own) = (work.tree()?, at.own());
+    let (tree, own) = (work.tree_to_commit()?, at.own());
     let git = Git::new(repo);
     // The second parent: the base went on, and a merge of both is on the branch already.
     for commit in [own.clone(), format!("{own}^2")] {

@@ -29,7 +29,7 @@ impl RunWork<'_> {
     ///
     /// # Errors
     /// When git fails.
-    pub fn tree(&self) -> Result<String, WorktreeError> {
+    pub fn tree_to_commit(&self) -> Result<String, WorktreeError> {
         let base = self.base_tree()?;
         if base == self.start {
             return Ok(object_id(self.end)?.to_owned());

@@ -54,7 +54,7 @@ fn parse_age(text: &str) -> Result<std::time::Duration, String> {
     number.checked_mul(seconds).map(std::time::Duration::from_secs).ok_or_else(wrong)
 }
 
-/// How many names are listed.
+/// How many paths a line names at most.
 const NAMES_MAX: usize = 5;
 
 /// The worktree of a run.
