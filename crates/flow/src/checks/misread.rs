@@ -72,8 +72,8 @@ mod tests {
 
     fn misread(text: &str, names: &[&str]) -> Draft {
         let mut draft = draft(text);
-        draft.faulted = true;
-        draft.misread = names.iter().map(|name| (*name).into()).collect();
+        draft.flaws.is_faulted = true;
+        draft.flaws.misread = names.iter().map(|name| (*name).into()).collect();
         draft
     }
 

@@ -81,9 +81,10 @@ pub fn check_draft(mut draft: Draft) -> CheckedDraft {
     let mut diagnostics = Vec::new();
     paths::no_entry::check_entry(&draft, &mut diagnostics);
     step_name::check_step_names(&draft, &mut diagnostics);
-    let faulted = draft.faulted;
-    let (misread, reads) = (std::mem::take(&mut draft.misread), std::mem::take(&mut draft.reads));
-    let (told, places) = (std::mem::take(&mut draft.told), PromptPositions::of_reads(&reads));
+    let faulted = draft.flaws.is_faulted;
+    let (misread, reads) = (std::mem::take(&mut draft.flaws.misread), std::mem::take(&mut draft.reads));
+    let (told, places) =
+        (std::mem::take(&mut draft.flaws.reported_variables), PromptPositions::of_reads(&reads));
     let Some(resolved) = resolve::resolve_draft(draft, &misread, &mut diagnostics) else {
         return CheckedDraft { flow: None, unsound: None, diagnostics };
     };

@@ -73,7 +73,7 @@ pub(crate) fn resolve_draft(
         name: draft.name,
         dialect: draft.dialect,
         entry: entry?,
-        lost_entry: draft.lost_entry.or(lost),
+        lost_entry: draft.flaws.lost_entry.or(lost),
         steps,
         schemas: draft.schemas,
         counters: draft.counters,

@@ -34,18 +34,12 @@ pub struct Draft {
     pub dialect: &'static str,
     /// Where the definition begins.
     pub span: Span,
-    /// Whether reading reported errors; missing entries may then be entries that failed to parse.
-    pub faulted: bool,
-    /// The steps that failed to parse in part; their transitions and their handoff values are unknown.
-    pub misread: Vec<Str>,
+    /// What reading could not make sense of.
+    pub flaws: DraftFlaws,
     /// The prompt positions that read values.
     pub reads: Vec<PromptRead>,
-    /// Undefined variables that other findings have reported; later checks skip them.
-    pub told: Vec<Str>,
     /// The step that is entered first.
     pub entry: Option<Name>,
-    /// The written entry if it is not a step; `entry` is then a placeholder.
-    pub lost_entry: Option<DanglingTarget>,
     /// Further entry steps that other ways to run the definition use.
     pub other_entries: Vec<Name>,
     pub steps: Vec<Step<Name>>,
@@ -71,6 +65,19 @@ pub struct Draft {
     pub keys: Vec<LimitKey>,
 }
 
+/// What reading could not make sense of, so that checks do not report what follows from it.
+#[derive(Debug, Clone, Default)]
+pub struct DraftFlaws {
+    /// Whether reading reported errors; missing entries may then be entries that failed to parse.
+    pub is_faulted: bool,
+    /// The steps that failed to parse in part; their transitions and their handoff values are unknown.
+    pub misread: Vec<Str>,
+    /// Undefined variables that other findings have reported; later checks skip them.
+    pub reported_variables: Vec<Str>,
+    /// The written entry if it is not a step; the draft's entry is then a placeholder.
+    pub lost_entry: Option<DanglingTarget>,
+}
+
 /// A place where the prompt of a step reads a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptRead {
@@ -88,12 +95,9 @@ impl Draft {
             name: name.into(),
             dialect,
             span: Span::default(),
-            faulted: false,
-            misread: Vec::new(),
+            flaws: DraftFlaws::default(),
             reads: Vec::new(),
-            told: Vec::new(),
             entry: None,
-            lost_entry: None,
             other_entries: Vec::new(),
             steps: Vec::new(),
             schemas: Vec::new(),

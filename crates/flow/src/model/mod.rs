@@ -25,7 +25,7 @@ pub use completion_rule::{Field, Handler, Poll, PollState, Resource, Signal, Ver
 pub use dangling::DanglingTarget;
 pub use digest::BlobRef;
 pub use field_path::FieldPath;
-pub use flow::{Counter, CounterId, Draft, Flow, Limits, Monitor, PromptRead, SchemaId, StepId};
+pub use flow::{Counter, CounterId, Draft, DraftFlaws, Flow, Limits, Monitor, PromptRead, SchemaId, StepId};
 pub use key::{LimitKey, LimitTarget};
 pub use member_gate::{MemberCommand, MemberGate};
 pub use params::{Param, ParamRule, ParamType};

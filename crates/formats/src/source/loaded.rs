@@ -42,9 +42,9 @@ impl LoadedDefinition {
         sort_diagnostics(&mut self.diagnostics, &self.sources);
         self.diagnostics.dedup_by(|a, b| a.code == b.code && a.span == b.span && a.message == b.message);
         let errors = self.diagnostics.iter().filter(|finding| finding.severity == Severity::Error);
-        self.draft.faulted = errors.clone().count() > 0;
+        self.draft.flaws.is_faulted = errors.clone().count() > 0;
         let misread: BTreeSet<Str> = errors.filter_map(|finding| finding.step.clone()).collect();
-        self.draft.misread = misread.into_iter().collect();
+        self.draft.flaws.misread = misread.into_iter().collect();
         self
     }
 

@@ -274,8 +274,8 @@ mod tests {
     fn severities(text: &str, misread: &[&str]) -> Vec<(String, Severity)> {
         let mut reads = draft(text);
         reads.other_entries.push(crate::checks::testing::name("c"));
-        reads.faulted = !misread.is_empty();
-        reads.misread = misread.iter().map(|name| (*name).into()).collect();
+        reads.flaws.is_faulted = !misread.is_empty();
+        reads.flaws.misread = misread.iter().map(|name| (*name).into()).collect();
         for at in 0..reads.steps.len() {
             prompt(&mut reads, at, vec![Piece::Value(Source::Param(format!("zork{at}").into()))]);
         }

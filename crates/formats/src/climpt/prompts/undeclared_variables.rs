@@ -63,7 +63,7 @@ impl UndefinedVariables {
                 first.message = format!("{}; so do {}", first.message, others.join(", "));
             }
             found.push(first);
-            draft.told.push(name.into());
+            draft.flaws.reported_variables.push(name.into());
         }
     }
 }

@@ -121,7 +121,7 @@ impl WorkflowLowering<'_, '_, '_> {
         });
         // If the initial step is unknown, the first one replaces it, so that the remaining checks still run.
         let lost = self.workflow.first.filter(|_| known.is_none());
-        draft.lost_entry = lost.map(|initial| DanglingTarget::to(initial.text));
+        draft.flaws.lost_entry = lost.map(|initial| DanglingTarget::to(initial.text));
         draft.entry = known.or(first).map(|text| Name::new(text.text, text.span));
         // Rules for persons are hidden now, but lead on in an interactive run.
         let hidden = self.workflow.steps.iter().flat_map(|step| &step.rules).filter(|rule| rule.hidden);
