@@ -47,20 +47,23 @@ pub(crate) fn is_dot(name: &str) -> bool {
 
 /// Loads a graph in the DOT language: what it is, is its only finding.
 pub(crate) fn load_dot(files: &dyn Files, path: &str) -> LoadedDefinition {
-    let desk = SourceLoader::new(files);
+    let loader = SourceLoader::new(files);
     let place = |file: FileId| Span { file, start: 0, end: 0 };
-    match desk.page(path) {
+    match loader.page(path) {
         LoadedFile::Text { file, .. } => {
-            desk.found.push(build_unsupported_finding("Attractor or Fabro, a DOT graph", place(file)))
+            loader.found.push(build_unsupported_finding("Attractor or Fabro, a DOT graph", place(file)))
         }
         LoadedFile::Missing => {
-            let finding =
-                Diagnostic::error(codes::UNREADABLE_FILE, desk.unread(path), format!("there is no `{path}`"));
-            desk.found.push(finding.hint("correct the path"));
+            let finding = Diagnostic::error(
+                codes::UNREADABLE_FILE,
+                loader.unread(path),
+                format!("there is no `{path}`"),
+            );
+            loader.found.push(finding.hint("correct the path"));
         }
         LoadedFile::Faulty => {}
     }
-    let (found, sources) = desk.into_parts();
+    let (found, sources) = loader.into_parts();
     let (diagnostics, _) = found.into_parts();
     let draft = Draft::empty("dot", "dot");
     LoadedDefinition { draft, diagnostics, sources, run: RunSettings::default() }.sorted()

@@ -77,7 +77,7 @@ impl VerdictLowering<'_, '_, '_, '_> {
             Resource::Issue => return Some(self.number(&["issue"])),
             Resource::Project => return Some(self.number(&["project", "projectNumber"])),
         };
-        let found = &self.definition.desk.found;
+        let found = &self.definition.loader.found;
         let Some(param) = self.params.iter().find(|param| same_name(&param.name, name)) else {
             let message = format!("the verdict looks at {what}, and no parameter `{name}` says which");
             found.push(
@@ -113,9 +113,9 @@ impl VerdictLowering<'_, '_, '_, '_> {
     }
 
     fn handler(&self, path: Text<'_>) -> Option<Program> {
-        let Definition { places, desk, .. } = self.definition;
+        let Definition { places, loader, .. } = self.definition;
         let joined = join_path(places.agent_dir, path.text)?;
-        let program = read_program(desk, &joined, path.span)?;
+        let program = read_program(loader, &joined, path.span)?;
         Some(Program { path: path.text.into(), ..program })
     }
 }
@@ -144,7 +144,7 @@ fn add_keys(rule: &CompletionRule<'_>, places: &mut u32, draft: &mut Draft) {
 /// Checks a verdict against the lowered flow: a verdict that bypasses validators, or that never holds.
 pub(crate) fn check_verdict(definition: &Definition<'_, '_, '_>, draft: &Draft) {
     let settings = &definition.agent.verdict;
-    let found = &definition.desk.found;
+    let found = &definition.loader.found;
     // A verdict that prevents every run from starting is reported as that.
     let mapping = definition.registry.entry_mapping.iter().copied();
     let begins =

@@ -72,13 +72,13 @@ const SIGNS_SHOWN_MAX: usize = 4;
 pub(crate) fn detect_generation(
     registry: &Json,
     otherwise: Option<Generation>,
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
 ) -> Option<Generation> {
     if let Some(entry) =
         ["movements", "initial_movement", "initial_step"].iter().find_map(|key| registry.entry(key))
     {
         let message = format!("this is a TAKT workflow, not a step registry: it has `{}`", entry.key);
-        desk.found.push(
+        loader.found.push(
             Diagnostic::error(codes::UNSUPPORTED_YET, entry.key_span, message)
                 .hint("TAKT workflows are written in YAML: save it as a `.yaml` file, and name that"),
         );
@@ -92,7 +92,7 @@ pub(crate) fn detect_generation(
         [] => Some(by_names(registry).or(otherwise).unwrap_or(Generation::Closing)),
         [only] => Some(*only),
         several => {
-            report_mixed(several, &signs, desk);
+            report_mixed(several, &signs, loader);
             None
         }
     }
@@ -114,13 +114,13 @@ pub(crate) fn is_piece_path(path: &str, span: Span, found: &Findings) -> bool {
     piece
 }
 
-fn report_mixed(generations: &[Generation], signs: &[Sign<'_>], desk: &SourceLoader<'_>) {
+fn report_mixed(generations: &[Generation], signs: &[Sign<'_>], loader: &SourceLoader<'_>) {
     let parts: Vec<String> = generations
         .iter()
         .map(|generation| {
             let of: Vec<&Sign<'_>> = signs.iter().filter(|sign| sign.generation == *generation).collect();
             let mut shown: Vec<String> =
-                of.iter().take(SIGNS_SHOWN_MAX).map(|sign| place_of(sign, desk)).collect();
+                of.iter().take(SIGNS_SHOWN_MAX).map(|sign| place_of(sign, loader)).collect();
             if of.len() > SIGNS_SHOWN_MAX {
                 shown.push(format!("{} more", of.len() - SIGNS_SHOWN_MAX));
             }
@@ -133,7 +133,7 @@ fn report_mixed(generations: &[Generation], signs: &[Sign<'_>], desk: &SourceLoa
     let count = |generation: &Generation| signs.iter().filter(|sign| sign.generation == *generation).count();
     let rarest = generations.iter().min_by_key(|generation| count(generation));
     let at = signs.iter().find(|sign| Some(&sign.generation) == rarest);
-    desk.found.push(
+    loader.found.push(
         Diagnostic::error(
             codes::MIXED_GENERATIONS,
             at.map_or(registry_start(signs), |sign| sign.span),
@@ -147,8 +147,8 @@ fn registry_start(signs: &[Sign<'_>]) -> Span {
     signs.first().map(|sign| sign.span).unwrap_or_default()
 }
 
-fn place_of(sign: &Sign<'_>, desk: &SourceLoader<'_>) -> String {
-    let line = desk.line_of(sign.span);
+fn place_of(sign: &Sign<'_>, loader: &SourceLoader<'_>) -> String {
+    let line = loader.line_of(sign.span);
     match sign.step {
         Some(step) => format!("`{}` of `{step}` (line {line})", sign.what),
         None => format!("`{}` (line {line})", sign.what),
@@ -323,10 +323,10 @@ mod tests {
     /// The generation of a registry's text, and the findings.
     fn detected(text: &str) -> (Option<Generation>, Vec<String>) {
         let files = BTreeMap::from([("r.json".to_owned(), text.as_bytes().to_vec())]);
-        let desk = SourceLoader::new(&files);
-        let json = desk.json("r.json").unwrap().unwrap();
-        let generation = detect_generation(&json, None, &desk);
-        let found = desk.into_parts().0.into_parts().0;
+        let loader = SourceLoader::new(&files);
+        let json = loader.json("r.json").unwrap().unwrap();
+        let generation = detect_generation(&json, None, &loader);
+        let found = loader.into_parts().0.into_parts().0;
         (generation, found.into_iter().map(|finding| finding.message).collect())
     }
 

@@ -30,32 +30,33 @@ use crate::values::json::Json;
 /// the draft holds everything that could be read. If nothing could be read, the draft has no steps, and checking it as
 /// a flow would report nothing new.
 pub fn load_agent(files: &dyn Files, options: &AgentOptions) -> LoadedDefinition {
-    let desk = SourceLoader::new(files);
+    let loader = SourceLoader::new(files);
     let mut draft = Draft::empty("agent", Generation::Closing.dialect());
     let mut run = RunSettings::default();
-    if let Some((lowered, settings)) = load_definition(&desk, options) {
+    if let Some((lowered, settings)) = load_definition(&loader, options) {
         (draft, run) = (lowered.draft, settings);
     }
-    let (found, sources) = desk.into_parts();
+    let (found, sources) = loader.into_parts();
     let (diagnostics, unsupported) = found.into_parts();
     run.unsupported = unsupported;
     LoadedDefinition { draft, diagnostics, sources, run }.sorted()
 }
 
-fn load_definition(desk: &SourceLoader<'_>, options: &AgentOptions) -> Option<(LoweredDraft, RunSettings)> {
+fn load_definition(loader: &SourceLoader<'_>, options: &AgentOptions) -> Option<(LoweredDraft, RunSettings)> {
     let Some(agent_dir) = join_path("", &options.agent_dir) else {
         let message = format!("`{}` leads out of the project", options.agent_dir);
-        let span = desk.unread(&options.agent_dir);
-        desk.found
+        let span = loader.unread(&options.agent_dir);
+        loader
+            .found
             .push(Diagnostic::error(codes::ESCAPES_ROOT, span, message).hint("name a folder of the project"));
         return None;
     };
-    let agent_json = match open_agent(desk, &agent_dir, options.registry.is_some())? {
-        Some(json) => Some(modernize_agent(json, &desk.found)?),
+    let agent_json = match open_agent(loader, &agent_dir, options.registry.is_some())? {
+        Some(json) => Some(modernize_agent(json, &loader.found)?),
         None => None,
     };
     let mut agent = match &agent_json {
-        Some(modern) => read_agent(&modern.json, &agent_dir, &desk.found)?,
+        Some(modern) => read_agent(&modern.json, &agent_dir, &loader.found)?,
         None => AgentDefinition::default(),
     };
     if let Some(modern) = &agent_json {
@@ -69,7 +70,7 @@ fn load_definition(desk: &SourceLoader<'_>, options: &AgentOptions) -> Option<(L
         if let Some(rule) = &agent.logging {
             let hint = "name a folder in `directory`, such as `logs`";
             let at = place(&["logging", "directory"]);
-            check_folder(&rule.directory, "log files cannot be kept", (at, hint), desk);
+            check_folder(&rule.directory, "log files cannot be kept", (at, hint), loader);
         }
         // A folder outside the project is created or refused when the run begins.
         if let Some(root) =
@@ -77,35 +78,35 @@ fn load_definition(desk: &SourceLoader<'_>, options: &AgentOptions) -> Option<(L
         {
             let hint = "name a folder in `root`, such as `../worktrees`";
             let at = place(&["execution", "worktree", "root"]);
-            check_folder(&root, "worktrees cannot be made", (at, hint), desk);
+            check_folder(&root, "worktrees cannot be made", (at, hint), loader);
         }
     }
-    let mut registry_json = open_registry(desk, &agent_dir, &agent, options)?;
+    let mut registry_json = open_registry(loader, &agent_dir, &agent, options)?;
     for entry in ["steps", "completionSteps"].iter().filter_map(|key| registry_json.get(key)) {
         for step in entry.pairs() {
-            desk.found.about(Span { end: step.value.span.end, ..step.key_span }, &step.key);
+            loader.found.about(Span { end: step.value.span.end, ..step.key_span }, &step.key);
         }
     }
     let step_flow = agent_json.as_ref().and_then(|modern| modern.step_flow);
-    let generation = detect_generation(&registry_json, step_flow.map(|_| Generation::Check), desk)?;
+    let generation = detect_generation(&registry_json, step_flow.map(|_| Generation::Check), loader)?;
     if let Some(modern) = &agent_json {
-        check_flow::check_agent_completion(modern, generation, &desk.found);
+        check_flow::check_agent_completion(modern, generation, &loader.found);
     }
     if generation == Generation::Closing {
-        registry_json = convert_later_keys(&registry_json, &desk.found);
+        registry_json = convert_later_keys(&registry_json, &loader.found);
     }
     if generation == Generation::Check {
         let limit =
-            agent_json.as_ref().and_then(|modern| check_flow::written_limit(&modern.json, &desk.found));
-        return load_check_flow(desk, &registry_json, &agent, &agent_dir, (&options.set, limit));
+            agent_json.as_ref().and_then(|modern| check_flow::written_limit(&modern.json, &loader.found));
+        return load_check_flow(loader, &registry_json, &agent, &agent_dir, (&options.set, limit));
     }
-    let registry = read_registry(&registry_json, generation, &desk.found)?;
+    let registry = read_registry(&registry_json, generation, &loader.found)?;
     if generation == Generation::Complete {
-        defaults_of_complete(&mut agent, &registry, &desk.found);
+        defaults_of_complete(&mut agent, &registry, &loader.found);
     }
     if let (Some(name), Some(id)) = (agent.name, registry.agent_id.filter(|id| Some(id.text) != agent.name)) {
         let message = format!("the registry belongs to `{}`, the agent is called `{name}`", id.text);
-        desk.found.push(
+        loader.found.push(
             Diagnostic::error(codes::ID_MISMATCH, id.span, message).hint("make `agentId` and `name` equal"),
         );
     }
@@ -114,7 +115,7 @@ fn load_definition(desk: &SourceLoader<'_>, options: &AgentOptions) -> Option<(L
         names: agent.name.into_iter().chain(registry.agent_id.map(|id| id.text)).collect(),
     };
     let definition =
-        Definition { agent: &agent, registry: &registry, places: &places, desk, set: &options.set };
+        Definition { agent: &agent, registry: &registry, places: &places, loader, set: &options.set };
     let lowered = lower_definition(&definition);
     let settings = build_run_settings(&agent, name_of(&agent, &registry), &lowered, generation);
     Some((lowered, settings))
@@ -122,27 +123,27 @@ fn load_definition(desk: &SourceLoader<'_>, options: &AgentOptions) -> Option<(L
 
 /// Loads a check flow, with the values from `--set` and the agent's own limit.
 fn load_check_flow(
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
     registry: &Json,
     agent: &AgentDefinition<'_>,
     agent_dir: &str,
     (set, limit): (&[String], Option<u32>),
 ) -> Option<(LoweredDraft, RunSettings)> {
-    let flow = check_flow::read_check_flow(registry, &desk.found)?;
+    let flow = check_flow::read_check_flow(registry, &loader.found)?;
     let places = AgentFolder { agent_dir, names: agent.name.into_iter().collect() };
     let none = RegistryDefinition::default();
-    let definition = Definition { agent, registry: &none, places: &places, desk, set };
+    let definition = Definition { agent, registry: &none, places: &places, loader, set };
     let lowered = check_flow::lower_check_flow(&flow, &definition, limit);
     let settings = build_run_settings(agent, agent.name.unwrap_or("agent"), &lowered, Generation::Check);
     Some((lowered, settings))
 }
 
 /// Reports a folder whose path is a file: nothing can be written into it.
-fn check_folder(folder: &str, what: &str, (at, hint): (Span, &str), desk: &SourceLoader<'_>) {
+fn check_folder(folder: &str, what: &str, (at, hint): (Span, &str), loader: &SourceLoader<'_>) {
     let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
-    let Some(file) = ends.map(|end| &folder[..end]).find(|path| desk.is_file(path)) else { return };
+    let Some(file) = ends.map(|end| &folder[..end]).find(|path| loader.is_file(path)) else { return };
     let message = format!("{what} in `{folder}`: `{file}` is a file");
-    desk.found.push(Diagnostic::error(codes::INVALID_VALUE, at, message).hint(hint));
+    loader.found.push(Diagnostic::error(codes::INVALID_VALUE, at, message).hint(hint));
 }
 
 fn build_run_settings(
@@ -194,16 +195,16 @@ fn defaults_of_complete(
 
 /// The agent's file; `Some(None)` when a registry was named and there is no agent beside it.
 pub(super) fn open_agent(
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
     agent_dir: &str,
     optional: bool,
 ) -> Option<Option<Arc<Json>>> {
     let path = join_path(agent_dir, "agent.json")?;
-    match desk.json(&path) {
+    match loader.json(&path) {
         Ok(None) if !optional => {
             let message = format!("there is no `{path}`");
-            desk.found.push(
-                Diagnostic::error(codes::UNREADABLE_FILE, desk.start_of(&path), message)
+            loader.found.push(
+                Diagnostic::error(codes::UNREADABLE_FILE, loader.start_of(&path), message)
                     .hint("name a folder that holds an `agent.json`, or a registry file"),
             );
             None
@@ -215,7 +216,7 @@ pub(super) fn open_agent(
 
 /// The registry that was named, else the one that the agent names.
 pub(super) fn open_registry(
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
     agent_dir: &str,
     agent: &AgentDefinition<'_>,
     options: &AgentOptions,
@@ -230,7 +231,7 @@ pub(super) fn open_registry(
             {
                 let message =
                     format!("`{}` has no effect: the verdict names `{}`", agent.registry.0, named.text);
-                desk.found.push(
+                loader.found.push(
                     Diagnostic::warning(codes::UNUSED_KEY, span, message)
                         .hint("remove this `registryPath`, or make both equal"),
                 );
@@ -240,29 +241,29 @@ pub(super) fn open_registry(
         (None, None) => {
             let places = AgentFolder { agent_dir, names: agent.name.into_iter().collect() };
             let (registry, span) = agent.registry;
-            let span = span.unwrap_or_else(|| desk.start_of(&agent_path));
-            (places.candidates(registry, span, &desk.found), Some(span), registry)
+            let span = span.unwrap_or_else(|| loader.start_of(&agent_path));
+            (places.candidates(registry, span, &loader.found), Some(span), registry)
         }
     };
     if options.registry.is_some() && candidates.is_empty() {
         let message = format!("`{written}` leads out of the project");
-        let finding = Diagnostic::error(codes::ESCAPES_ROOT, desk.unread(written), message);
-        desk.found.push(finding.hint("name a file of the project"));
+        let finding = Diagnostic::error(codes::ESCAPES_ROOT, loader.unread(written), message);
+        loader.found.push(finding.hint("name a file of the project"));
     }
     for path in &candidates {
-        if is_piece_path(path, span.unwrap_or_else(|| desk.start_of(path)), &desk.found) {
+        if is_piece_path(path, span.unwrap_or_else(|| loader.start_of(path)), &loader.found) {
             return None;
         }
-        match desk.json(path) {
+        match loader.json(path) {
             Ok(Some(json)) => return Some(json),
             Ok(None) => {}
             Err(_) => return None,
         }
     }
     if let Some(path) = candidates.first() {
-        let at = span.unwrap_or_else(|| desk.start_of(path));
+        let at = span.unwrap_or_else(|| loader.start_of(path));
         let message = format!("there is no registry `{path}`");
-        desk.found.push(
+        loader.found.push(
             Diagnostic::error(codes::UNREADABLE_FILE, at, message).hint("write it, or correct the path"),
         );
     }

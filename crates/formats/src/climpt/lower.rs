@@ -52,7 +52,7 @@ pub(crate) struct Definition<'d, 'f, 'j> {
     pub(crate) agent: &'d AgentDefinition<'j>,
     pub(crate) registry: &'d RegistryDefinition<'j>,
     pub(crate) places: &'d AgentFolder<'d>,
-    pub(crate) desk: &'d SourceLoader<'f>,
+    pub(crate) loader: &'d SourceLoader<'f>,
     /// Names given with `--set`.
     pub(crate) set: &'d [String],
 }
@@ -68,8 +68,8 @@ pub(crate) struct LoweredDraft {
 
 /// Lowers a definition to a draft.
 pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> LoweredDraft {
-    let Definition { agent, registry, places, desk, set, .. } = definition;
-    let files = &PromptFiles::new(registry, agent, places, desk);
+    let Definition { agent, registry, places, loader, set, .. } = definition;
+    let files = &PromptFiles::new(registry, agent, places, loader);
     let mut draft = Draft::empty(name_of(agent, registry), registry.generation.dialect());
     draft.span = registry.span;
     draft.params = collect_params(agent, set);
@@ -85,7 +85,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> LoweredDr
     let params = draft.params.clone();
     let told = [agent.told.clone(), told_by_validators(&registry.validators)].concat();
     let variables = Variables::new(&params, (&registry.steps, &registry.unread), &told);
-    let compiler = PromptCompiler::new(desk, files, &variables, &registry.steps, agent.params_misread);
+    let compiler = PromptCompiler::new(loader, files, &variables, &registry.steps, agent.params_misread);
     if !registry.unread.is_empty() {
         // Their prompts may read any variable.
         compiler.reads.unreadable();
@@ -101,29 +101,29 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> LoweredDr
     let inputs: Vec<(&str, Vec<DeclaredInput>)> = registry
         .steps
         .iter()
-        .map(|step| (step.id, read_inputs(step.id, &step.inputs, (&kept, &compiler.index), &desk.found)))
+        .map(|step| (step.id, read_inputs(step.id, &step.inputs, (&kept, &compiler.index), &loader.found)))
         .collect();
-    check_shadows(&inputs, &params, &desk.found);
+    check_shadows(&inputs, &params, &loader.found);
     let lowering = StepLowering {
         agent,
         compiler: &compiler,
         world: &RegistryContext::new(&registry.steps, &entries),
-        answers: AnswerSchemas::new(schema_bases(definition), desk),
+        answers: AnswerSchemas::new(schema_bases(definition), loader),
         system: system_prompt(definition, &compiler),
     };
     lowering.lower(&registry.steps, &inputs, &mut draft);
-    refuse_sections(&mut draft, &registry.steps, &desk.found);
-    let is_agent_known = agent.is_written && !desk.found.has_errors();
+    refuse_sections(&mut draft, &registry.steps, &loader.found);
+    let is_agent_known = agent.is_written && !loader.found.has_errors();
     let validations =
         Validations { registry, compiler: &compiler, inputs: &inputs, entries: &entries, is_agent_known };
     validations.lower(&mut draft);
     draft.proofs = proof_steps_of_draft(&draft, &registry.steps);
     check_verdict(definition, &draft);
-    files.report_unused(desk);
-    files.report_missing(registry, agent, desk);
-    compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
-    compiler.matters.report(&desk.found);
-    compiler.reads.report(agent, &registry.steps, &inputs, &desk.found);
+    files.report_unused(loader);
+    files.report_missing(registry, agent, loader);
+    compiler.outside.report(&mut draft, &compiler.reads, &loader.found);
+    compiler.matters.report(&loader.found);
+    compiler.reads.report(agent, &registry.steps, &inputs, &loader.found);
     let texts = draft.params.split_off(own);
     draft.params.extend(texts.into_iter().filter(|text| compiler.reads.reads_param(&text.name)));
     draft.reads = std::mem::take(&mut compiler.places.lock().all);
@@ -155,10 +155,10 @@ fn proof_steps_of_draft(draft: &Draft, steps: &[StepDefinition<'_>]) -> Vec<Name
 
 /// The settings of a whole run, including the programs that handle action blocks.
 pub(crate) fn build_conduct(definition: &Definition<'_, '_, '_>) -> Conduct {
-    let Definition { agent, desk, .. } = definition;
+    let Definition { agent, loader, .. } = definition;
     let mut conduct = agent.conduct.clone();
     for HandlerFile { action, path, written } in &agent.handler_files {
-        if let Some(program) = read_program(desk, path, written.span)
+        if let Some(program) = read_program(loader, path, written.span)
             && let Some(actions) = &mut conduct.actions
         {
             actions.handlers.push((action.clone(), Reaction::Exec(program)));
@@ -185,7 +185,7 @@ pub(super) fn collect_params(agent: &AgentDefinition<'_>, set: &[String]) -> Vec
 }
 
 fn set_draft_entries<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft) -> Vec<&'j str> {
-    let Definition { agent, registry, desk, .. } = definition;
+    let Definition { agent, registry, loader, .. } = definition;
     let kind = agent.verdict.kind;
     let mapping = registry.entry_mapping.iter().copied();
     let entry = agent.verdict.entry.or_else(|| entry_step(kind, mapping, registry.entry_step));
@@ -204,7 +204,7 @@ fn set_draft_entries<'j>(definition: &Definition<'_, '_, 'j>, draft: &mut Draft)
         None => {
             // A verdict that failed to parse maps no entry, which has been reported.
             if !registry.entry_misread && !agent.verdict.is_unreadable() {
-                desk.found.push(no_entry(kind, registry));
+                loader.found.push(no_entry(kind, registry));
             }
             // Every step counts as entered, so that the flow check reports only other errors.
             let mut steps =
@@ -236,8 +236,8 @@ fn no_entry(kind: &str, registry: &RegistryDefinition<'_>) -> Diagnostic {
 }
 
 fn schema_bases(definition: &Definition<'_, '_, '_>) -> Vec<String> {
-    let Definition { agent, registry, places, desk, .. } = definition;
-    schema_bases_of(registry, agent, places, desk)
+    let Definition { agent, registry, places, loader, .. } = definition;
+    schema_bases_of(registry, agent, places, loader)
 }
 
 /// The folders searched for the schemas of a registry.
@@ -245,17 +245,17 @@ pub(super) fn schema_bases_of(
     registry: &RegistryDefinition<'_>,
     agent: &AgentDefinition<'_>,
     places: &AgentFolder<'_>,
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
 ) -> Vec<String> {
     let written = registry.schemas_base.or(agent.schemas_base);
     let (base, span) = written.map_or(("schemas", registry.span), |base| (base.text, base.span));
-    let bases = places.candidates(base, span, &desk.found);
+    let bases = places.candidates(base, span, &loader.found);
     if let (Some(winner), Some(other)) = (registry.schemas_base, agent.schemas_base)
-        && places.candidates(other.text, other.span, &desk.found) != bases
+        && places.candidates(other.text, other.span, &loader.found) != bases
     {
         let message =
             format!("`{}` has no effect: the registry's `schemasBase` is `{}`", other.text, winner.text);
-        desk.found.push(
+        loader.found.push(
             Diagnostic::warning(codes::UNUSED_KEY, other.span, message)
                 .hint("remove `schemas.base`, or `schemasBase` from the registry"),
         );
@@ -267,19 +267,19 @@ pub(super) fn system_prompt(
     definition: &Definition<'_, '_, '_>,
     compiler: &PromptCompiler<'_, '_, '_>,
 ) -> Option<Template> {
-    let Definition { agent, places, desk, .. } = definition;
+    let Definition { agent, places, loader, .. } = definition;
     let Some(written) = agent.system_prompt else {
         // An agent without a system prompt is an error. A registry alone uses the built-in one.
         if agent.is_written {
             compiler.reads.unreadable();
             return None;
         }
-        let file = built_in(SYSTEM, definition.registry.span, None, compiler.variables, desk)?;
+        let file = built_in(SYSTEM, definition.registry.span, None, compiler.variables, loader)?;
         return Some(compiler.compile(&file, PromptScope::System, PromptUser::System).template);
     };
-    let candidates = places.candidates(written.text, written.span, &desk.found);
+    let candidates = places.candidates(written.text, written.span, &loader.found);
     for path in &candidates {
-        match desk.page(path) {
+        match loader.page(path) {
             LoadedFile::Text { file, text } => {
                 let file = PromptFile { path: path.clone(), file, text, by: 0 };
                 return Some(compiler.compile(&file, PromptScope::System, PromptUser::System).template);
@@ -294,7 +294,7 @@ pub(super) fn system_prompt(
     compiler.reads.unreadable();
     if !candidates.is_empty() {
         let message = format!("there is no system prompt {}", quote_names(&candidates));
-        desk.found.push(
+        loader.found.push(
             Diagnostic::error(codes::MISSING_PROMPT, written.span, message)
                 .hint("write it, or correct the path"),
         );
@@ -331,7 +331,7 @@ impl StepLowering<'_, '_, '_, '_> {
     fn answer(&self, step: &StepDefinition<'_>) -> Option<(Option<Schema>, LoweredGate)> {
         (!step.section).then(|| {
             let schema = self.answers.schema(step);
-            let gate = lower_step_gate(step, schema.as_ref(), self.world, &self.compiler.desk.found);
+            let gate = lower_step_gate(step, schema.as_ref(), self.world, &self.compiler.loader.found);
             (schema, gate)
         })
     }
@@ -374,7 +374,7 @@ impl StepLowering<'_, '_, '_, '_> {
                     step.permission,
                     agent.permission,
                     step.id,
-                    &self.compiler.desk.found,
+                    &self.compiler.loader.found,
                 ),
                 tools: agent.tools.clone(),
             },

@@ -86,31 +86,31 @@ const VALUES_MAX: usize = 50_000;
 /// # Errors
 /// Why it cannot be resolved.
 pub fn resolve_schema(files: &dyn Files, base: &str, file: &str, id: &str) -> Result<Value, SchemaFault> {
-    let desk = SourceLoader::new(files);
-    let mut schema = resolve_open(&desk, base, file, id)?;
+    let loader = SourceLoader::new(files);
+    let mut schema = resolve_open(&loader, base, file, id)?;
     close_object_schemas(&mut schema);
     Ok(schema)
 }
 
 /// Resolves a schema without closing its objects.
 pub(crate) fn resolve_open(
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
     base: &str,
     file: &str,
     id: &str,
 ) -> Result<Value, SchemaFault> {
-    resolve_with_draft(desk, base, file, id).map(|(schema, _)| schema).map_err(|broken| broken.fault)
+    resolve_with_draft(loader, base, file, id).map(|(schema, _)| schema).map_err(|broken| broken.fault)
 }
 
 /// The same, with the draft of JSON Schema that its file is written in: what is taken out of a file is still to be read
 /// as that file is.
 pub(crate) fn resolve_in_draft(
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
     base: &str,
     file: &str,
     id: &str,
 ) -> Result<Value, UnresolvedSchema> {
-    let (mut schema, draft) = resolve_with_draft(desk, base, file, id)?;
+    let (mut schema, draft) = resolve_with_draft(loader, base, file, id)?;
     if let (Value::Object(schema), Some(draft)) = (&mut schema, draft) {
         schema.entry("$schema").or_insert(draft);
     }
@@ -118,13 +118,13 @@ pub(crate) fn resolve_in_draft(
 }
 
 fn resolve_with_draft(
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
     base: &str,
     file: &str,
     id: &str,
 ) -> Result<(Value, Option<Value>), UnresolvedSchema> {
     let mut resolver =
-        Resolver { desk, base, chain: Vec::new(), documents: BTreeMap::new(), values: 0, at: None };
+        Resolver { loader, base, chain: Vec::new(), documents: BTreeMap::new(), values: 0, at: None };
     resolver.named(file, id).map_err(|fault| UnresolvedSchema { fault, at: resolver.at })
 }
 
@@ -161,7 +161,7 @@ fn look_at(file: &Json, found: &Findings) {
 }
 
 struct Resolver<'d, 'f> {
-    desk: &'d SourceLoader<'f>,
+    loader: &'d SourceLoader<'f>,
     base: &'d str,
     /// The references being followed: file and pointer.
     chain: Vec<(String, String)>,
@@ -189,7 +189,7 @@ impl Resolver<'_, '_> {
         if let Some(document) = self.documents.get(path) {
             return Ok(document.clone());
         }
-        match self.desk.looked_at(path, look_at) {
+        match self.loader.looked_at(path, look_at) {
             Ok(Some(document)) => {
                 self.documents.insert(path.to_owned(), document.clone());
                 Ok(document)

@@ -219,10 +219,11 @@ mod tests {
 
     fn findings(bytes: Vec<u8>) -> Vec<(&'static str, u32)> {
         let files = BTreeMap::from([("a.json".to_owned(), bytes)]);
-        let desk = SourceLoader::new(&files);
-        assert!(matches!(desk.page("a.json"), LoadedFile::Faulty));
-        assert_eq!(desk.json("a.json").err(), Some(FaultyFile));
-        desk.into_parts()
+        let loader = SourceLoader::new(&files);
+        assert!(matches!(loader.page("a.json"), LoadedFile::Faulty));
+        assert_eq!(loader.json("a.json").err(), Some(FaultyFile));
+        loader
+            .into_parts()
             .0
             .into_parts()
             .0
@@ -240,10 +241,10 @@ mod tests {
     #[test]
     fn a_byte_order_mark_and_windows_line_ends_are_fine() {
         let files = BTreeMap::from([("a.json".to_owned(), b"\xef\xbb\xbf{\r\n\"a\": 1}\r\n".to_vec())]);
-        let desk = SourceLoader::new(&files);
-        let json = desk.json("a.json").unwrap().unwrap();
+        let loader = SourceLoader::new(&files);
+        let json = loader.json("a.json").unwrap().unwrap();
         assert_eq!(json.entry("a").unwrap().key_span.start, 3);
-        assert!(desk.json("b.json").unwrap().is_none());
-        assert!(!desk.found.has_errors());
+        assert!(loader.json("b.json").unwrap().is_none());
+        assert!(!loader.found.has_errors());
     }
 }

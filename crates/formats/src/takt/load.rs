@@ -27,70 +27,75 @@ const DIALECT: &str = "takt";
 /// Reads only through `files`; the same files give the same result. Never fails: the findings list what is wrong, and
 /// the draft holds what could be read.
 pub fn load_takt_workflow(files: &dyn Files, options: &TaktOptions) -> LoadedDefinition {
-    let desk = SourceLoader::new(files);
+    let loader = SourceLoader::new(files);
     let mut draft = Draft::empty(DIALECT, DIALECT);
     let mut run = RunSettings::default();
-    if let Some(root) = parse_workflow_file(&desk, &options.file) {
-        run = load_root(&desk, options, &root, &mut draft);
+    if let Some(root) = parse_workflow_file(&loader, &options.file) {
+        run = load_root(&loader, options, &root, &mut draft);
         if matches!(root.kind, Kind::Object(_)) && other_formats::program_of(&root).is_none() {
             run.format = describe_format(&root).to_owned();
         }
     }
-    let (found, sources) = desk.into_parts();
+    let (found, sources) = loader.into_parts();
     let (diagnostics, unsupported) = found.into_parts();
     run.unsupported = unsupported;
     LoadedDefinition { draft, diagnostics, sources, run }.sorted()
 }
 
 /// Parses the workflow's file. Returns `None` after reporting why it cannot be read.
-fn parse_workflow_file(desk: &SourceLoader<'_>, path: &str) -> Option<Json> {
-    match desk.page(path) {
-        LoadedFile::Text { file, text } => yaml::parse(&text, file, &desk.found),
+fn parse_workflow_file(loader: &SourceLoader<'_>, path: &str) -> Option<Json> {
+    match loader.page(path) {
+        LoadedFile::Text { file, text } => yaml::parse(&text, file, &loader.found),
         LoadedFile::Missing => {
             let message = format!("there is no `{path}`");
-            let finding = Diagnostic::error(codes::UNREADABLE_FILE, desk.unread(path), message);
-            desk.found.push(finding.hint("write the workflow, or correct the path"));
+            let finding = Diagnostic::error(codes::UNREADABLE_FILE, loader.unread(path), message);
+            loader.found.push(finding.hint("write the workflow, or correct the path"));
             None
         }
         LoadedFile::Faulty => None,
     }
 }
 
-fn load_root(desk: &SourceLoader<'_>, options: &TaktOptions, root: &Json, draft: &mut Draft) -> RunSettings {
+fn load_root(
+    loader: &SourceLoader<'_>,
+    options: &TaktOptions,
+    root: &Json,
+    draft: &mut Draft,
+) -> RunSettings {
     draft.span = root.span;
     if let Some(program) = other_formats::program_of(root).filter(|_| matches!(root.kind, Kind::Object(_))) {
-        desk.found.push(other_formats::build_unsupported_finding(program, root.span));
+        loader.found.push(other_formats::build_unsupported_finding(program, root.span));
         return RunSettings::default();
     }
-    let Some(fields) = Fields::of(root, "the workflow", None, &desk.found) else {
+    let Some(fields) = Fields::of(root, "the workflow", None, &loader.found) else {
         return RunSettings::default();
     };
-    let notes = LoadNotes::new(&desk.found);
-    let files = ParsedFiles::new(desk);
+    let notes = LoadNotes::new(&loader.found);
+    let files = ParsedFiles::new(loader);
     let Some(composed) = compose_workflow(root, &options.file, &files, &notes) else {
         fields.allow_others();
         notes.report(root.span.file);
         return RunSettings::default();
     };
-    let sections = Sections::read(&fields, desk, &composed.scopes);
+    let sections = Sections::read(&fields, loader, &composed.scopes);
     let interactive = options.interactive;
     let reader = StepReader { sections: &sections, files: &files, notes: &notes, interactive };
     let mut workflow = reader.read_workflow(fields, &composed);
     notes.report(root.span.file);
-    record_places(&composed, &workflow, &desk.found);
+    record_places(&composed, &workflow, &loader.found);
     draft.name = workflow.name.into();
     // All reports count, including those of steps that are dropped for their names.
-    let reports = check::check_reports(&workflow, &desk.found);
-    check::check_names(&mut workflow, &desk.found);
-    check::check_permissions(&workflow, &desk.found);
+    let reports = check::check_reports(&workflow, &loader.found);
+    check::check_names(&mut workflow, &loader.found);
+    check::check_permissions(&workflow, &loader.found);
     // A workflow without steps has its own finding; all others would follow from it.
     if !workflow.steps.is_empty() && !notes.is_refused() {
         // An entry that failed to parse may use what seems unused, or write what seems unwritten.
-        let is_whole = !desk.found.has_errors();
+        let is_whole = !loader.found.has_errors();
         if is_whole {
             sections.report_unused();
         }
-        let mut compiler = TextCompiler::new(&desk.found, &options.set, reports);
+        let mut compiler = TextCompiler::new(&loader.found, &options.set, reports);
         compiler.may_be_more = !is_whole;
         let has_data = |step: &&WorkflowStep<'_>| matches!(&step.does, StepAction::Asks(asked) if asked.structured.is_some());
         compiler.structured = check::list_steps_and_members(&workflow)

@@ -88,7 +88,7 @@ pub(crate) fn built_in(
     used_at: Span,
     step: Option<&StepDefinition<'_>>,
     variables: &Variables<'_>,
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
 ) -> Option<PromptFile> {
     let (key, text) = PROMPTS.iter().find(|(known, _)| *known == key)?;
     let takes_task = step.and_then(|step| step.uses_stdin).is_some_and(|(uses, _)| uses);
@@ -98,7 +98,7 @@ pub(crate) fn built_in(
         text.push_str("\nThe task, as it was given:\n\n{input_text}\n");
         path = format!("built-in/{key}.md with the task");
     }
-    let file = desk.own_text(&path, &text, &format!("the built-in prompt `{key}`"), used_at);
+    let file = loader.own_text(&path, &text, &format!("the built-in prompt `{key}`"), used_at);
     Some(PromptFile { path, file, text: text.into(), by: 0 })
 }
 

@@ -29,7 +29,7 @@ use crate::templates::{FrontMatter, parse_failure_prompt, split_front_matter};
 
 /// Compiles the prompts of one registry.
 pub(crate) struct PromptCompiler<'c, 'f, 'j> {
-    pub(crate) desk: &'c SourceLoader<'f>,
+    pub(crate) loader: &'c SourceLoader<'f>,
     pub(crate) files: &'c PromptFiles<'j>,
     pub(crate) variables: &'c Variables<'c>,
     pub(crate) steps: &'c [StepDefinition<'j>],
@@ -86,7 +86,7 @@ pub(crate) const SECTIONS_MAX: usize = 64;
 impl<'c, 'f, 'j> PromptCompiler<'c, 'f, 'j> {
     /// Creates a compiler.
     pub(crate) fn new(
-        desk: &'c SourceLoader<'f>,
+        loader: &'c SourceLoader<'f>,
         files: &'c PromptFiles<'j>,
         variables: &'c Variables<'c>,
         steps: &'c [StepDefinition<'j>],
@@ -97,7 +97,7 @@ impl<'c, 'f, 'j> PromptCompiler<'c, 'f, 'j> {
         let index = StepIndex::new(steps);
         let (seen, places) = (SharedCell::default(), SharedCell::default());
         PromptCompiler {
-            desk,
+            loader,
             files,
             variables,
             steps,
@@ -117,7 +117,7 @@ impl<'c, 'f, 'j> PromptCompiler<'c, 'f, 'j> {
         let matter = split_front_matter(&file.text);
         let first = self.seen.lock().insert(file.path.clone());
         if first {
-            check_matter(file, &matter, &self.desk.found);
+            check_matter(file, &matter, &self.loader.found);
             self.check_empty(file, &matter, user);
         }
         prompt.listed = matter.names("uvVariables");
@@ -179,7 +179,7 @@ impl<'c, 'f, 'j> PromptCompiler<'c, 'f, 'j> {
             format!("`{}` {what}", file.path),
         );
         let finding = finding.hint("write the prompt, or remove what uses it");
-        self.desk.found.push(match user.step() {
+        self.loader.found.push(match user.step() {
             Some(step) => finding.step(step),
             None => finding,
         });
@@ -195,7 +195,7 @@ impl<'c, 'f, 'j> PromptCompiler<'c, 'f, 'j> {
     ) {
         let report = |names: &[String], span, message: String| {
             if !names.is_empty() {
-                self.desk.found.push(
+                self.loader.found.push(
                     Diagnostic::warning(codes::UNKNOWN_VARIABLE, span, message)
                         .hint("use `{uv-name}` with a parameter or an input, or remove them"),
                 );

@@ -73,17 +73,17 @@ impl<'p> PromptFiles<'p> {
         registry: &RegistryDefinition<'p>,
         agent: &AgentDefinition<'_>,
         places: &AgentFolder<'_>,
-        desk: &SourceLoader<'_>,
+        loader: &SourceLoader<'_>,
     ) -> PromptFiles<'p> {
         let mut bases = Vec::new();
         let mut own = None;
         if let Some(base) = registry.prompts_base {
-            bases.extend(places.candidates(base.text, base.span, &desk.found));
+            bases.extend(places.candidates(base.text, base.span, &loader.found));
             // A base outside the project is not searched, which has been reported.
             own = Some((base, bases.len())).filter(|(_, count)| *count > 0);
         }
         let (fallback_dir, span) = agent.fallback_dir;
-        for base in places.candidates(fallback_dir, span.unwrap_or(registry.span), &desk.found) {
+        for base in places.candidates(fallback_dir, span.unwrap_or(registry.span), &loader.found) {
             if !bases.contains(&base) {
                 bases.push(base);
             }
@@ -94,7 +94,7 @@ impl<'p> PromptFiles<'p> {
             found: SharedCell::default(),
             missing: SharedCell::default(),
             c1: registry.c1.map_or(USUAL_C1, |c1| c1.text),
-            templates: PathTemplates::read(registry, &desk.found),
+            templates: PathTemplates::read(registry, &loader.found),
         }
     }
 
@@ -104,13 +104,13 @@ impl<'p> PromptFiles<'p> {
     }
 
     /// Finds the first of several prompts.
-    pub(crate) fn find(&self, keys: &[PromptKey<'_>], span: Span, desk: &SourceLoader<'_>) -> Search {
+    pub(crate) fn find(&self, keys: &[PromptKey<'_>], span: Span, loader: &SourceLoader<'_>) -> Search {
         let mut tried = Vec::new();
         for (by, key) in keys.iter().enumerate() {
             let relative = self.templates.fill(self.c1, key);
             for (at, base) in self.bases.iter().enumerate() {
                 let Some(path) = join_path(base, &relative) else {
-                    desk.found.push(
+                    loader.found.push(
                         Diagnostic::error(
                             codes::ESCAPES_ROOT,
                             span,
@@ -120,7 +120,7 @@ impl<'p> PromptFiles<'p> {
                     );
                     return Search::Faulty;
                 };
-                match desk.page(&path) {
+                match loader.page(&path) {
                     LoadedFile::Text { file, text } => {
                         let (own, other) = self.found.get();
                         let is_own = self.own.is_some_and(|(_, count)| at < count);
@@ -147,11 +147,11 @@ impl<'p> PromptFiles<'p> {
         &self,
         registry: &RegistryDefinition<'_>,
         agent: &AgentDefinition<'_>,
-        desk: &SourceLoader<'_>,
+        loader: &SourceLoader<'_>,
     ) {
         let missing = std::mem::take(&mut *self.missing.lock());
         if self.found.get() != (false, false) || missing.len() < 2 {
-            missing.into_iter().for_each(|finding| desk.found.push(finding));
+            missing.into_iter().for_each(|finding| loader.found.push(finding));
             return;
         }
         let base = registry.prompts_base.map(|base| base.span).or(agent.fallback_dir.1);
@@ -166,14 +166,14 @@ impl<'p> PromptFiles<'p> {
             "correct `c1`, `userPromptsBase` or `pathTemplate`, or write the files; the first: {}",
             missing[0].message
         );
-        desk.found.push(Diagnostic::error(codes::MISSING_PROMPT, at, message).hint(hint));
+        loader.found.push(Diagnostic::error(codes::MISSING_PROMPT, at, message).hint(hint));
     }
 
     /// Reports a base of the registry without prompts, if other bases have some.
-    pub(crate) fn report_unused(&self, desk: &SourceLoader<'_>) {
+    pub(crate) fn report_unused(&self, loader: &SourceLoader<'_>) {
         if let (Some((base, _)), (false, true)) = (self.own, self.found.get()) {
             let message = format!("no prompt was found below `{}`", base.text);
-            desk.found.push(
+            loader.found.push(
                 Diagnostic::warning(codes::UNUSED_KEY, base.span, message)
                     .hint("correct the path, or remove `userPromptsBase`"),
             );

@@ -47,7 +47,7 @@ pub(crate) struct PromptBody<'b, 'c, 'f, 'j> {
 
 impl<'j> PromptBody<'_, '_, '_, 'j> {
     pub(crate) fn push(&self, finding: Diagnostic) {
-        self.compiler.desk.found.push(match self.step {
+        self.compiler.loader.found.push(match self.step {
             Some(step) => finding.step(step),
             None => finding,
         });
@@ -381,11 +381,11 @@ impl<'j> PromptBody<'_, '_, '_, 'j> {
             };
             // The finding is named after the section, so that the same finding from several prompts is reported once.
             let finding = Diagnostic::error(codes::ENDLESS_SECTION, span, message).step(section.id);
-            compiler.desk.found.push(finding.hint("remove the inclusion"));
+            compiler.loader.found.push(finding.hint("remove the inclusion"));
             return;
         }
         // A missing section file is reported at the section's definition.
-        let Search::Found(file) = compiler.files.find(&keys_of(section, None), section.span, compiler.desk)
+        let Search::Found(file) = compiler.files.find(&keys_of(section, None), section.span, compiler.loader)
         else {
             return;
         };

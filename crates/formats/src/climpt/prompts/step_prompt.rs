@@ -45,7 +45,7 @@ pub(crate) fn step_prompt(
         compiler.reads.unreadable();
         return Template::default();
     }
-    match compiler.files.find(&keys, step.span, compiler.desk) {
+    match compiler.files.find(&keys, step.span, compiler.loader) {
         Search::Found(file) => {
             check_adaptation(step, keys[file.by].adaptation, compiler);
             check_fallback(step, compiler);
@@ -63,7 +63,7 @@ pub(crate) fn step_prompt(
         Search::Missing(tried) => {
             if let Some(key) = step.fallback_key.filter(|_| !step.section)
                 && let Some(file) =
-                    built_in(key.text, key.span, Some(step), compiler.variables, compiler.desk)
+                    built_in(key.text, key.span, Some(step), compiler.variables, compiler.loader)
             {
                 report_fallback(step, key, &tried, compiler);
                 return compile_built_in(step, &file, keys[0], scope, compiler);
@@ -95,7 +95,7 @@ fn report_fallback(
     if step.generation == Generation::Complete {
         let (id, key_text) = (step.id, key.text);
         let message = format!("`{id}` has no prompt file, and the built-in `{key_text}` is only for safety");
-        compiler.desk.found.push(
+        compiler.loader.found.push(
             Diagnostic::warning(codes::MISSING_PROMPT, key.span, message)
                 .step(id)
                 .hint(format!("write {}", quote_names(tried))),
@@ -126,7 +126,7 @@ fn check_adaptation(step: &StepDefinition<'_>, found: Option<&str>, compiler: &P
     let own = step.adaptation.filter(|own| Some(own.text) != found);
     if let (Some(own), Some(found)) = (own, found) {
         let message = format!("`{}` has no effect: the closure action's prompt `{found}` is there", own.text);
-        compiler.desk.found.push(
+        compiler.loader.found.push(
             Diagnostic::warning(codes::UNUSED_KEY, own.span, message)
                 .step(step.id)
                 .hint("remove `adaptation`, or change `defaultClosureAction`"),
@@ -139,7 +139,7 @@ fn check_fallback(step: &StepDefinition<'_>, compiler: &PromptCompiler<'_, '_, '
     let unknown =
         step.fallback_key.filter(|key| !step.section && !list_prompt_keys().any(|known| known == key.text));
     if let Some(key) = unknown {
-        compiler.desk.found.push(
+        compiler.loader.found.push(
             Diagnostic::warning(
                 codes::MISSING_PROMPT,
                 key.span,
@@ -192,7 +192,7 @@ fn check_variables(
     compiler: &PromptCompiler<'_, '_, '_>,
 ) {
     let Some(declared) = &step.variables else { return };
-    let found = &compiler.desk.found;
+    let found = &compiler.loader.found;
     let names: HashSet<Cow<'_, str>> =
         declared.iter().map(|known| normalize_variable_name(known.text)).collect();
     let declares = |name: &str| names.contains(&normalize_variable_name(name));
@@ -254,7 +254,7 @@ pub(crate) const MANY: usize = 3;
 
 /// Reports variables that a step declares and its prompt does not read.
 fn report_unread(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &PromptCompiler<'_, '_, '_>) {
-    let found = &compiler.desk.found;
+    let found = &compiler.loader.found;
     let declared = step.variables.as_deref().unwrap_or_default();
     let is_slip =
         |name: &&Text<'_>| find_nearest_name(name.text, prompt.used.iter().map(String::as_str)).is_some();
@@ -313,7 +313,7 @@ pub(crate) fn find_unread_variables<'t, 'j>(
 /// reported where it is read.)
 fn check_task(step: &StepDefinition<'_>, prompt: &Prompt, compiler: &PromptCompiler<'_, '_, '_>) {
     let (Some((uses, span)), false) = (step.uses_stdin, step.section) else { return };
-    let found = &compiler.desk.found;
+    let found = &compiler.loader.found;
     if uses && !prompt.reads_task {
         found.push(
             Diagnostic::warning(

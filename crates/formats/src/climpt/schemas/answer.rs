@@ -33,42 +33,42 @@ type SchemasByReference = HashMap<(String, String, Vec<String>), (Schema, Str)>;
 /// The schemas of the answers of a registry's steps. Many steps may name the same one, which is then made once.
 pub(crate) struct AnswerSchemas<'a, 'f> {
     bases: Vec<String>,
-    desk: &'a SourceLoader<'f>,
+    loader: &'a SourceLoader<'f>,
     known: SharedCell<SchemasByReference>,
 }
 
 impl<'a, 'f> AnswerSchemas<'a, 'f> {
     /// The schemas in files below some bases.
-    pub(crate) fn new(bases: Vec<String>, desk: &'a SourceLoader<'f>) -> AnswerSchemas<'a, 'f> {
-        AnswerSchemas { bases, desk, known: SharedCell::default() }
+    pub(crate) fn new(bases: Vec<String>, loader: &'a SourceLoader<'f>) -> AnswerSchemas<'a, 'f> {
+        AnswerSchemas { bases, loader, known: SharedCell::default() }
     }
 
     /// The schema of a step's answer, when all is well with it; findings say what is not.
     pub(crate) fn schema(&self, step: &StepDefinition<'_>) -> Option<Schema> {
-        let (reference, desk) = (step.schema?, self.desk);
+        let (reference, loader) = (step.schema?, self.loader);
         let (mut schema, file) = self.shared(step, &reference)?;
-        let written = WrittenSchema { step: step.id, reference: &reference, file: &file, desk };
-        if !check_step_id(step, schema.value(), &written, || names_in(&reference, &self.bases, desk)) {
+        let written = WrittenSchema { step: step.id, reference: &reference, file: &file, loader };
+        if !check_step_id(step, schema.value(), &written, || names_in(&reference, &self.bases, loader)) {
             return None;
         }
         let mut lists_intents = true;
         if let Some(gate) = &step.gate {
             // That `abort` is there already changes nothing: it counts on neither side.
             if let Some(pointer) = gate.schema_pointer.filter(|_| !gate.misread) {
-                lists_intents = check_intents(step, gate, pointer, schema.value(), desk);
+                lists_intents = check_intents(step, gate, pointer, schema.value(), loader);
             }
         }
         if step.generation == Generation::Complete {
             schema = for_step(step, &written, schema)?;
         }
         if let Some(gate) = &step.gate {
-            check_field(step.id, gate, &schema, desk);
-            if !check_bars(step, gate, &schema, desk) && lists_intents {
-                check_presence(step, gate, &schema, desk);
+            check_field(step.id, gate, &schema, loader);
+            if !check_bars(step, gate, &schema, loader) && lists_intents {
+                check_presence(step, gate, &schema, loader);
             }
-            check_target(step.id, gate, &schema, desk);
+            check_target(step.id, gate, &schema, loader);
             let open = || self.resolve(step, &reference).and_then(|(open, _)| Schema::new(open).ok());
-            check_handoff(step.id, gate, &schema, open, desk);
+            check_handoff(step.id, gate, &schema, open, loader);
             for place in intent_places(gate) {
                 if bars_abort(&schema, &place) {
                     let mut sent = schema.value().clone();
@@ -89,7 +89,7 @@ impl<'a, 'f> AnswerSchemas<'a, 'f> {
         }
         let (mut open, file) = self.resolve(step, reference)?;
         close_object_schemas(&mut open);
-        let written = WrittenSchema { step: step.id, reference, file: &file, desk: self.desk };
+        let written = WrittenSchema { step: step.id, reference, file: &file, loader: self.loader };
         let closed = compile_schema(&written, open)?;
         if !written.admits(&closed) {
             return None;
@@ -107,10 +107,10 @@ impl<'a, 'f> AnswerSchemas<'a, 'f> {
     }
 
     fn resolve(&self, step: &StepDefinition<'_>, reference: &SchemaReference<'_>) -> Option<(Value, String)> {
-        let (bases, desk) = (self.bases.as_slice(), self.desk);
+        let (bases, loader) = (self.bases.as_slice(), self.loader);
         let mut fault = None;
         for base in bases {
-            match resolve_in_draft(desk, base, reference.file.text, reference.schema.text) {
+            match resolve_in_draft(loader, base, reference.file.text, reference.schema.text) {
                 Ok(value) => {
                     return Some((value, join_path(base, reference.file.text)?));
                 }
@@ -151,7 +151,7 @@ impl<'a, 'f> AnswerSchemas<'a, 'f> {
             SchemaFault::Malformed { .. } | SchemaFault::NotFound { .. } => {
                 let finding = Diagnostic::error(codes::UNRESOLVED_SCHEMA, schema, message);
                 let name = "name a key of `definitions`, of `$defs` or of the top level, or give a pointer like `#/$defs/name`";
-                let known = names_in(reference, bases, desk);
+                let known = names_in(reference, bases, loader);
                 let known = known.iter().map(String::as_str);
                 or_hint(finding, reference.schema.text, known, || name.to_owned())
             }
@@ -162,7 +162,7 @@ impl<'a, 'f> AnswerSchemas<'a, 'f> {
                     .hint("an answer is sent a finite schema: unroll it")
             }
         };
-        desk.found.push(finding.step(step.id));
+        loader.found.push(finding.step(step.id));
         None
     }
 }
@@ -170,7 +170,7 @@ impl<'a, 'f> AnswerSchemas<'a, 'f> {
 /// What the "complete" generation binds to one step.
 fn for_step(step: &StepDefinition<'_>, written: &WrittenSchema<'_, '_>, shared: Schema) -> Option<Schema> {
     let mut sent = shared.into_value();
-    bind_step_id(step, written.reference, &mut sent, written.desk);
+    bind_step_id(step, written.reference, &mut sent, written.loader);
     if let Some(gate) = &step.gate {
         if let Some(pointer) = gate.schema_pointer {
             list_abort(&mut sent, pointer.text.trim_start_matches('#'));
@@ -178,7 +178,7 @@ fn for_step(step: &StepDefinition<'_>, written: &WrittenSchema<'_, '_>, shared: 
         if let Some((field, _)) = &gate.field {
             let pointer = pointer_of(field);
             if !gate.misread {
-                check_words(step, gate, &pointer, &sent, written.desk);
+                check_words(step, gate, &pointer, &sent, written.loader);
             }
             say_intents(&mut sent, &pointer);
             list_abort(&mut sent, &pointer);
@@ -188,9 +188,9 @@ fn for_step(step: &StepDefinition<'_>, written: &WrittenSchema<'_, '_>, shared: 
 }
 
 /// The names of the schemas in the first file that is there, as pointers where a pointer is written.
-fn names_in(reference: &SchemaReference<'_>, bases: &[String], desk: &SourceLoader<'_>) -> Vec<String> {
+fn names_in(reference: &SchemaReference<'_>, bases: &[String], loader: &SourceLoader<'_>) -> Vec<String> {
     let paths = bases.iter().filter_map(|base| join_path(base, reference.file.text));
-    let Some(file) = paths.filter_map(|path| desk.json(&path).ok().flatten()).next() else {
+    let Some(file) = paths.filter_map(|path| loader.json(&path).ok().flatten()).next() else {
         return Vec::new();
     };
     let is_pointer = reference.schema.text.starts_with("#/");
@@ -209,7 +209,7 @@ fn compile_schema(written: &WrittenSchema<'_, '_>, schema: Value) -> Option<Sche
         Err(error) => {
             let place = written.place(error.pointer());
             let message = format!("`{}` is not a valid JSON Schema: {error}", place.schema);
-            written.desk.found.push(
+            written.loader.found.push(
                 Diagnostic::error(codes::UNRESOLVED_SCHEMA, place.span, message)
                     .step(written.step)
                     .hint("correct the schema"),
@@ -226,11 +226,12 @@ fn check_intents(
     gate: &GateDefinition<'_>,
     pointer: Text<'_>,
     schema: &Value,
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
 ) -> bool {
     let id = step.id;
     let push = |message: String, hint: String| {
-        desk.found
+        loader
+            .found
             .push(Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, pointer.span, message).step(id).hint(hint));
     };
     let Some(listed) = enum_values_of_schema(find_at_pointer(schema, pointer.text.trim_start_matches('#')))
@@ -322,11 +323,11 @@ pub(crate) fn enum_values_of_schema(schema: Option<&Value>) -> Option<Vec<String
     }
 }
 
-fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &SourceLoader<'_>) {
+fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, loader: &SourceLoader<'_>) {
     if let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| !schema.can_produce(field)) {
         let message = format!("`intentField` of `{id}` is `{field}`, where the schema allows no value");
         let finding = Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id);
-        desk.found.push(match (near_path(field, schema.value()), gate.schema_pointer) {
+        loader.found.push(match (near_path(field, schema.value()), gate.schema_pointer) {
             (Some(near), _) => finding.did_you_mean(&near),
             (None, Some(_)) => finding.hint("name the field that `intentSchemaRef` describes"),
             (None, None) => finding
@@ -343,7 +344,7 @@ fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Sour
                 "`intentField` of `{id}` is `{field}`, which is not what `{}` describes",
                 pointer.text
             );
-            desk.found.push(
+            loader.found.push(
                 Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message)
                     .step(id)
                     .hint("let `intentField` and `intentSchemaRef` name the same field"),
@@ -354,7 +355,7 @@ fn check_field(id: &str, gate: &GateDefinition<'_>, schema: &Schema, desk: &Sour
 
 /// The target of a jump has to be something the answer can hold. An object that its author left open is closed when
 /// it is sent, so that this is a warning, like a handed-on field there.
-fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, desk: &SourceLoader<'_>) {
+fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, loader: &SourceLoader<'_>) {
     let jumps = gate.intents.iter().any(|(intent, _)| *intent == Intent::Jump);
     let Some((path, span)) = gate.target_field.as_ref().filter(|_| jumps) else { return };
     if sent.can_produce(path) {
@@ -372,7 +373,7 @@ fn check_target(id: &str, gate: &GateDefinition<'_>, sent: &Schema, desk: &Sourc
             )
         }
     };
-    desk.found.push(Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
+    loader.found.push(Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
 }
 
 /// How far a schema names the segments of a path, and which properties it names there.
@@ -408,7 +409,7 @@ fn check_handoff(
     gate: &GateDefinition<'_>,
     sent: &Schema,
     open: impl Fn() -> Option<Schema>,
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
 ) {
     for (path, span) in &gate.handoff {
         if sent.can_produce(path) {
@@ -425,7 +426,7 @@ fn check_handoff(
         };
         let finding = finding.step(id);
         let otherwise = || "add the field to the schema, or correct the path".to_owned();
-        desk.found.push(match near_path(path, sent.value()) {
+        loader.found.push(match near_path(path, sent.value()) {
             // In an object that its author left open it may be meant all the same.
             Some(near) if left_open => {
                 finding.hint(format!("did you mean `{near}`? Else add the field to the schema"))

@@ -25,11 +25,11 @@ pub(crate) fn check_words(
     gate: &GateDefinition<'_>,
     pointer: &str,
     schema: &Value,
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
 ) {
     let (id, Some((field, span))) = (step.id, &gate.field) else { return };
     let Some(words) = enum_values_of_schema(schema.pointer(pointer)) else {
-        return check_free(id, (field, *span), schema.pointer(pointer), desk);
+        return check_free(id, (field, *span), schema.pointer(pointer), loader);
     };
     if none_can_be_said(gate, &words) {
         let allowed: Vec<&str> = gate.intents.iter().map(|(intent, _)| intent.as_str()).collect();
@@ -38,7 +38,7 @@ pub(crate) fn check_words(
             quote_names(&allowed),
             quote_names(&words)
         );
-        desk.found.push(
+        loader.found.push(
             Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message)
                 .step(id)
                 .hint("add the intents to the schema's `enum`: with what it lists a step can only give up"),
@@ -81,7 +81,7 @@ pub(crate) fn check_words(
             "`allowedIntents` and the schema's `enum` have to agree",
         ),
     };
-    desk.found.push(Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
+    loader.found.push(Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(hint));
 }
 
 /// Whether no word of a schema maps to an intent with a transition. A fallback for unreadable intents counts as one.
@@ -93,7 +93,7 @@ fn none_can_be_said(gate: &GateDefinition<'_>, words: &[String]) -> bool {
 }
 
 /// Reports a schema without a list of words: the agent does not learn which words exist.
-fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>, desk: &SourceLoader<'_>) {
+fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>, loader: &SourceLoader<'_>) {
     let Some(place) = place else { return };
     let can_be_text = place.get("type").is_none_or(|kind| match kind {
         Value::Array(kinds) => kinds.iter().any(|kind| kind == "string"),
@@ -112,7 +112,7 @@ fn check_free(id: &str, (field, span): (&FieldPath, Span), place: Option<&Value>
         Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, span, message)
             .hint("make it a text with an `enum` of intents")
     };
-    desk.found.push(finding.step(id));
+    loader.found.push(finding.step(id));
 }
 
 /// Adds the intents of a place's words to its list: an answer is validated after its word has been replaced by the
@@ -138,14 +138,14 @@ pub(crate) fn bind_step_id(
     step: &StepDefinition<'_>,
     reference: &SchemaReference<'_>,
     schema: &mut Value,
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
 ) {
     let id = step.id;
     let span = reference.schema.span;
     let warn = |message: String| {
         let hint = format!("add `\"stepId\": {{ \"const\": \"{id}\" }}` to its `properties`");
         let finding = Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, span, message);
-        desk.found.push(finding.step(id).hint(hint));
+        loader.found.push(finding.step(id).hint(hint));
     };
     let Some(place) = schema.pointer_mut("/properties/stepId") else {
         return warn(format!("the schema of `{id}` has no `stepId`"));

@@ -31,19 +31,19 @@ struct WalkPosition {
 
 /// Looks for parts of schemas in files.
 struct SchemaWalk<'w, 'f> {
-    desk: &'w SourceLoader<'f>,
+    loader: &'w SourceLoader<'f>,
     /// How many parts may be looked at yet.
     left: usize,
 }
 
 /// Where names lead from the top of a file: as deep as is written. `None` when not even the first is there.
 pub(crate) fn locate_schema_part(
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
     file: &str,
     names: &[String],
 ) -> Option<SchemaPlace> {
-    let json = desk.json(file).ok().flatten()?;
-    let found = SchemaWalk { desk, left: PARTS_MAX }.follow(&json, file, names, 0);
+    let json = loader.json(file).ok().flatten()?;
+    let found = SchemaWalk { loader, left: PARTS_MAX }.follow(&json, file, names, 0);
     let rest =
         |from: usize| names[from..].iter().map(|name| format!("/{}", escape_pointer_token(name))).collect();
     let definition = found.definition.map(|(name, from)| (name, rest(from)));
@@ -93,11 +93,11 @@ impl SchemaWalk<'_, '_> {
 
     /// Goes on where a reference leads.
     fn refer(&mut self, reference: &str, file: &str, names: &[String], depth: usize) -> Option<WalkPosition> {
-        let own = self.desk.json(file).ok().flatten();
+        let own = self.loader.json(file).ok().flatten();
         let (other, pointer) = split_reference(reference, own.as_deref());
         let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
         let file = if other.is_empty() { file.to_owned() } else { join_path(folder, other)? };
-        let json = self.desk.json(&file).ok().flatten()?;
+        let json = self.loader.json(&file).ok().flatten()?;
         let way = tokens_of_pointer(&pointer);
         let (mut at, mut span) = (&*json, json.span);
         for name in &way {

@@ -23,7 +23,7 @@ pub(crate) struct WrittenSchema<'w, 'f> {
     /// The file that it was found in.
     pub(crate) file: &'w str,
     /// Where that file lies open.
-    pub(crate) desk: &'w SourceLoader<'f>,
+    pub(crate) loader: &'w SourceLoader<'f>,
 }
 
 impl WrittenSchema<'_, '_> {
@@ -36,7 +36,7 @@ impl WrittenSchema<'_, '_> {
             pointer => format!("`{pointer}`"),
         };
         let message = format!("no answer fits the schema `{}`: {part} {}", place.schema, found.why);
-        self.desk.found.push(
+        self.loader.found.push(
             Diagnostic::error(codes::IMPOSSIBLE_SCHEMA, place.span, message)
                 .step(self.step)
                 .hint("correct the schema: every answer is a bad answer"),
@@ -51,7 +51,7 @@ impl WrittenSchema<'_, '_> {
         let mut names = match own.text.strip_prefix('#') {
             Some(pointer) => tokens_of_pointer(pointer),
             None => {
-                let json = self.desk.json(self.file).ok().flatten();
+                let json = self.loader.json(self.file).ok().flatten();
                 let is_in = |key: &str| {
                     let holder = json.as_ref().and_then(|json| json.get(key));
                     holder.is_some_and(|names| names.get(own.text).is_some())
@@ -61,7 +61,7 @@ impl WrittenSchema<'_, '_> {
             }
         };
         names.extend(tokens_of_pointer(pointer));
-        let found = locate_schema_part(self.desk, self.file, &names);
+        let found = locate_schema_part(self.loader, self.file, &names);
         let span = found.as_ref().map_or(own.span, |found| found.span);
         match found.and_then(|found| found.definition) {
             Some((schema, pointer)) => SchemaPart { span, schema, pointer },
@@ -120,7 +120,7 @@ pub(crate) fn check_presence(
     step: &StepDefinition<'_>,
     gate: &GateDefinition<'_>,
     schema: &Schema,
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
 ) {
     let Some((field, span)) = gate.field.as_ref().filter(|(field, _)| schema.can_produce(field)) else {
         return;
@@ -141,14 +141,14 @@ pub(crate) fn check_presence(
             impossible.why
         );
         let finding = Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id);
-        desk.found.push(finding.hint("correct what the schema says around the field"));
+        loader.found.push(finding.hint("correct what the schema says around the field"));
         return;
     }
     if falls_back {
         return;
     }
     let message = format!("intent field `{field}` of `{id}` is not required by its schema");
-    desk.found.push(Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(
+    loader.found.push(Diagnostic::warning(codes::SCHEMA_GATE_MISMATCH, *span, message).step(id).hint(
         "list it in `required` of the schema: an answer without it is requested again, and then the run has failed",
     ));
 }

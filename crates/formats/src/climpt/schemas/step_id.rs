@@ -31,7 +31,7 @@ pub(crate) fn check_step_id(
     if let Some(own) = names().into_iter().find(|name| last_segment_of_name(name) == id && name != named.text)
     {
         let finding = Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, named.span, message);
-        written.desk.found.push(finding.step(id).did_you_mean(&own));
+        written.loader.found.push(finding.step(id).did_you_mean(&own));
         return false;
     }
     let is_of_other = steps.iter().any(|step| step == last_segment_of_name(named.text));
@@ -46,7 +46,7 @@ pub(crate) fn check_step_id(
         true => format!("give `{id}` a schema of its own, or list it in `stepId` there"),
         false => format!("correct `stepId`: `{{ \"const\": \"{id}\" }}`"),
     };
-    written.desk.found.push(finding.step(id).hint(hint));
+    written.loader.found.push(finding.step(id).hint(hint));
     step.generation != Generation::Complete
 }
 

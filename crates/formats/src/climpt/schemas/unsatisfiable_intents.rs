@@ -17,7 +17,7 @@ pub(crate) fn check_bars(
     step: &StepDefinition<'_>,
     gate: &GateDefinition<'_>,
     schema: &Schema,
-    desk: &SourceLoader<'_>,
+    loader: &SourceLoader<'_>,
 ) -> bool {
     let Some((field, _)) = gate.field.as_ref().filter(|(field, _)| !schema.says_only_at(field)) else {
         return false;
@@ -49,6 +49,8 @@ pub(crate) fn check_bars(
     );
     let hint = "correct what the schema says around the field (`anyOf`, `not`, `if`, an `enum` of the whole), or take the \
                 intent out of `allowedIntents`, of `transitions` and of the `enum`";
-    desk.found.push(Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message).step(step.id).hint(hint));
+    loader
+        .found
+        .push(Diagnostic::error(codes::SCHEMA_GATE_MISMATCH, *span, message).step(step.id).hint(hint));
     true
 }

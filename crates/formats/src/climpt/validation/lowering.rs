@@ -88,7 +88,7 @@ struct ValidatorCondition<'v, 'j> {
 
 impl<'v, 'j> Validations<'v, '_, '_, 'j> {
     pub(crate) fn push(&self, finding: Diagnostic) {
-        self.compiler.desk.found.push(finding);
+        self.compiler.loader.found.push(finding);
     }
 
     pub(crate) fn step(&self, id: &str) -> Option<&'v StepDefinition<'j>> {
@@ -112,7 +112,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 })),
             }
         }
-        report_unused(self.registry, &uses, &self.compiler.desk.found);
+        report_unused(self.registry, &uses, &self.compiler.loader.found);
     }
 
     fn lower_one(
@@ -296,7 +296,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                 Some(PromptKey { c2: c2?.text, c3: c3?.text, edition: edition.text, adaptation })
             })
             .collect();
-        match self.compiler.files.find(&keys, pattern.span, self.compiler.desk) {
+        match self.compiler.files.find(&keys, pattern.span, self.compiler.loader) {
             Search::Faulty => {
                 self.compiler.reads.unreadable();
                 None
@@ -325,7 +325,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
                     &file,
                     condition.validator,
                     validation.id,
-                    &self.compiler.desk.found,
+                    &self.compiler.loader.found,
                 );
                 self.check_values(validation, condition, pattern, &prompt.failure_values);
                 let mut prompt = prompt;

@@ -10,11 +10,11 @@ use crate::codes;
 use crate::source::loader::{LoadedFile, SourceLoader};
 
 /// Reads the program at a path of the project, which is named at `written`.
-pub(crate) fn read_program(desk: &SourceLoader<'_>, path: &str, written: Span) -> Option<Program> {
-    let body = match desk.page(path) {
+pub(crate) fn read_program(loader: &SourceLoader<'_>, path: &str, written: Span) -> Option<Program> {
+    let body = match loader.page(path) {
         LoadedFile::Text { text, .. } => text,
         LoadedFile::Missing => {
-            desk.found.push(
+            loader.found.push(
                 Diagnostic::error(codes::UNREADABLE_FILE, written, format!("there is no handler `{path}`"))
                     .hint("write it, or correct the path"),
             );
@@ -29,7 +29,7 @@ pub(crate) fn read_program(desk: &SourceLoader<'_>, path: &str, written: Span) -
             let message = format!("it is unknown how to start `{name}`");
             let hint =
                 "begin it with the line `#!/usr/bin/env PROGRAM`, or call it `.sh`, `.py`, `.js` or `.mjs`";
-            desk.found.push(Diagnostic::error(codes::HANDLER_UNSTARTABLE, written, message).hint(hint));
+            loader.found.push(Diagnostic::error(codes::HANDLER_UNSTARTABLE, written, message).hint(hint));
             None
         }
     }

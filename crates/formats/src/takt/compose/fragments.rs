@@ -39,7 +39,7 @@ impl Composer<'_, '_, '_> {
             );
             return None;
         };
-        let found = layers.find(self.files.desk, &["steps"], name, &[".yaml", ".yml"]);
+        let found = layers.find(self.files.loader, &["steps"], name, &[".yaml", ".yml"]);
         let Some(path) = found.filter(|_| !name.contains('/')) else {
             let message = format!("the step fragment `{name}` is not found");
             let hint = format!("it is looked for in {}; {INSTALL}", layers.places("steps"));
@@ -78,7 +78,7 @@ impl Composer<'_, '_, '_> {
             let message = format!("the fragment `{name}` has no parameter `{}`", given.key);
             let finding = Diagnostic::error(codes::UNKNOWN_NAME, given.key_span, message);
             let known: Vec<&str> = declared.iter().map(|param| &*param.key).collect();
-            self.files.desk.found.push(match &known[..] {
+            self.files.loader.found.push(match &known[..] {
                 [] => finding.hint("remove it"),
                 known => suggest::add_suggestion(finding, &given.key, known),
             });
@@ -121,7 +121,7 @@ impl Composer<'_, '_, '_> {
         for child in missing {
             let message = format!("no member of the parallel step is called `{}`", child.key);
             let finding = Diagnostic::error(codes::UNKNOWN_NAME, child.key_span, message);
-            self.files.desk.found.push(finding.hint("correct the name, or remove the rules"));
+            self.files.loader.found.push(finding.hint("correct the name, or remove the rules"));
         }
     }
 

@@ -61,7 +61,7 @@ impl Composer<'_, '_, '_> {
                 let message =
                     format!("`{name}` has no rule for the result `{label}` of the workflow that it calls");
                 let finding = Diagnostic::error(codes::MISSING_TRANSITION, span, message).step(&name);
-                self.files.desk.found.push(finding.hint(format!("add a rule with `condition: {label}`")));
+                self.files.loader.found.push(finding.hint(format!("add a rule with `condition: {label}`")));
             }
         }
         for mut monitor in node.monitors {

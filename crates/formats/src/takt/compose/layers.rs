@@ -17,7 +17,7 @@ pub(in crate::takt) struct Layers {
 
 impl Layers {
     /// The layers of a workflow in `folder`.
-    pub(in crate::takt) fn of(folder: &str, desk: &SourceLoader<'_>) -> Layers {
+    pub(in crate::takt) fn of(folder: &str, loader: &SourceLoader<'_>) -> Layers {
         let mut folders = Vec::new();
         let mut add = |folder: String| {
             if !folders.contains(&folder) {
@@ -31,7 +31,7 @@ impl Layers {
         }
         add(".takt".to_owned());
         add(HOME.to_owned());
-        let language = read_configured_language(desk).unwrap_or_else(|| "en".to_owned());
+        let language = read_configured_language(loader).unwrap_or_else(|| "en".to_owned());
         add(format!("{INSTALLED}/{language}"));
         add(INSTALLED.to_owned());
         Layers { folders }
@@ -41,7 +41,7 @@ impl Layers {
     /// in each layer.
     pub(in crate::takt) fn find(
         &self,
-        desk: &SourceLoader<'_>,
+        loader: &SourceLoader<'_>,
         kinds: &[&str],
         name: &str,
         endings: &[&str],
@@ -58,16 +58,16 @@ impl Layers {
                 endings.iter().map(move |ending| format!("{folder}{kind}/{name}{ending}"))
             })
         });
-        paths.into_iter().find(|path| desk.is_file(path))
+        paths.into_iter().find(|path| loader.is_file(path))
     }
 
     /// Whether there is an installed TAKT, of which each version brings a definition `default`. A file and not a folder
     /// is looked for, because a run keeps the files of its definition.
-    pub(in crate::takt) fn has_installed(&self, desk: &SourceLoader<'_>) -> bool {
+    pub(in crate::takt) fn has_installed(&self, loader: &SourceLoader<'_>) -> bool {
         let installed = Layers {
             folders: self.folders.iter().filter(|folder| folder.starts_with(INSTALLED)).cloned().collect(),
         };
-        installed.find(desk, &["workflows", "pieces"], "default", &[".yaml"]).is_some()
+        installed.find(loader, &["workflows", "pieces"], "default", &[".yaml"]).is_some()
     }
 
     /// The places where a name is searched, for messages.
@@ -86,9 +86,9 @@ impl Layers {
 }
 
 /// The language that TAKT is configured to use.
-fn read_configured_language(desk: &SourceLoader<'_>) -> Option<String> {
+fn read_configured_language(loader: &SourceLoader<'_>) -> Option<String> {
     [".takt/config.yaml", "~/.takt/config.yaml"].into_iter().find_map(|path| {
-        let LoadedFile::Text { file, text } = desk.page(path) else { return None };
+        let LoadedFile::Text { file, text } = loader.page(path) else { return None };
         // TAKT's own configuration is not checked here.
         let quiet = crate::findings::Findings::default();
         let config = yaml::parse(&text, file, &quiet)?;

@@ -147,7 +147,7 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
     /// Reads a workflow and what it calls.
     fn compose_node(&mut self, root: Arc<Json>, path: &str, call: Call) -> WorkflowNode {
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
-        let layers = Layers::of(&folder, self.files.desk);
+        let layers = Layers::of(&folder, self.files.loader);
         let mut rules = call.rules.clone();
         self.add_rules_of_all_steps(&root, &layers, &mut rules);
         let params = self.bind_params(&root, &call);
@@ -299,7 +299,7 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
 
     /// Reports the keys of a call, and of its rules, that nothing reads.
     fn check_call_keys(&self, step: &Json, name: &str) {
-        let found = &self.files.desk.found;
+        let found = &self.files.loader.found;
         let check = |item: &Json, what: &str, keys: &[&'static str]| {
             let Some(fields) = Fields::of(item, what, Some(name), found) else { return };
             keys.iter().for_each(|key| _ = fields.nullable(key));
@@ -315,7 +315,7 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
     /// The file of the workflow that a step calls. `None` after reporting that there is none.
     fn find_called_workflow(&self, target: &str, name: &str, span: Span, layers: &Layers) -> Option<String> {
         const ENDINGS: [&str; 2] = [".yaml", ".yml"];
-        let desk = self.files.desk;
+        let loader = self.files.loader;
         // A path is relative to the workflow that calls.
         let is_path = ["./", "../"].iter().any(|start| target.starts_with(start))
             || ENDINGS.iter().any(|ending| target.ends_with(ending));
@@ -323,9 +323,9 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
             let own =
                 self.stack.last().and_then(|path| path.rsplit_once('/')).map_or("", |(folder, _)| folder);
             let paths = ["", ".yaml", ".yml"].map(|ending| join_path(own, &format!("{target}{ending}")));
-            paths.into_iter().flatten().find(|path| desk.is_file(path))
+            paths.into_iter().flatten().find(|path| loader.is_file(path))
         } else {
-            layers.find(desk, &["workflows", "pieces"], target, &ENDINGS)
+            layers.find(loader, &["workflows", "pieces"], target, &ENDINGS)
         };
         if path.is_none() {
             let message = format!("`{name}` calls the workflow `{target}`, which is not found");
@@ -358,7 +358,7 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
                 self.refuse(finding.hint("name its file"));
                 continue;
             };
-            match layers.find(self.files.desk, &["workflows/rules"], name, &[".md"]) {
+            match layers.find(self.files.loader, &["workflows/rules"], name, &[".md"]) {
                 Some(path) if rules.iter().any(|(known, _)| *known == path) => {}
                 Some(path) => rules.push((path, rule.span)),
                 None => {

@@ -20,7 +20,7 @@ impl Composer<'_, '_, '_> {
             let message = format!("undefined parameter `{name}`");
             let finding = Diagnostic::error(codes::UNKNOWN_NAME, span, message);
             let known: Vec<&str> = params.keys().map(String::as_str).collect();
-            self.files.desk.found.push(match &known[..] {
+            self.files.loader.found.push(match &known[..] {
                 [] => finding.hint("declare it in `params`"),
                 known => suggest::add_suggestion(finding, &name, known),
             });
@@ -66,7 +66,7 @@ impl Composer<'_, '_, '_> {
                 let message = format!("the called workflow has no parameter `{}`", arg.key);
                 let finding = Diagnostic::error(codes::UNKNOWN_NAME, arg.key_span, message);
                 let known: Vec<&str> = declared.iter().map(|param| &*param.key).collect();
-                self.files.desk.found.push(match &known[..] {
+                self.files.loader.found.push(match &known[..] {
                     [] => finding.hint("remove it"),
                     known => suggest::add_suggestion(finding, &arg.key, known),
                 });

@@ -13,13 +13,13 @@ use crate::values::yaml;
 
 /// Parses files by their paths.
 pub(in crate::takt) struct ParsedFiles<'d, 'f> {
-    pub(in crate::takt) desk: &'d SourceLoader<'f>,
+    pub(in crate::takt) loader: &'d SourceLoader<'f>,
     parsed: RefCell<HashMap<String, Option<Arc<Json>>>>,
 }
 
 impl<'d, 'f> ParsedFiles<'d, 'f> {
-    pub(in crate::takt) fn new(desk: &'d SourceLoader<'f>) -> Self {
-        ParsedFiles { desk, parsed: RefCell::default() }
+    pub(in crate::takt) fn new(loader: &'d SourceLoader<'f>) -> Self {
+        ParsedFiles { loader, parsed: RefCell::default() }
     }
 
     /// The mapping in a file. Returns `None` after reporting that there is none.
@@ -27,15 +27,15 @@ impl<'d, 'f> ParsedFiles<'d, 'f> {
         if let Some(known) = self.parsed.borrow().get(path) {
             return known.clone();
         }
-        let read = match self.desk.page(path) {
-            LoadedFile::Text { file, text } => yaml::parse(&text, file, &self.desk.found).map(Arc::new),
+        let read = match self.loader.page(path) {
+            LoadedFile::Text { file, text } => yaml::parse(&text, file, &self.loader.found).map(Arc::new),
             LoadedFile::Missing | LoadedFile::Faulty => None,
         };
         let is_object = |json: &Arc<Json>| matches!(json.kind, Kind::Object(_));
         if let Some(other) = read.as_ref().filter(|json| !is_object(json)) {
             let message = format!("`{path}` holds no mapping");
             let finding = Diagnostic::error(codes::WRONG_TYPE, other.span, message);
-            self.desk.found.push(finding.hint("write one, with keys and values"));
+            self.loader.found.push(finding.hint("write one, with keys and values"));
         }
         let read = read.filter(is_object);
         self.parsed.borrow_mut().insert(path.to_owned(), read.clone());

@@ -51,7 +51,7 @@ impl Composer<'_, '_, '_> {
                     let message = format!("the pool `{}` has no `candidates`", pool.key);
                     let finding = Diagnostic::error(codes::MISSING_KEY, pool.key_span, message);
                     if !self.is_broken.get() {
-                        self.files.desk.found.push(finding.hint("list them, or name a file with `uses`"));
+                        self.files.loader.found.push(finding.hint("list them, or name a file with `uses`"));
                     }
                     self.mark_broken();
                 }
@@ -63,7 +63,7 @@ impl Composer<'_, '_, '_> {
     /// Reads a pool that is a file of its own. Its names mean files beside it.
     fn read_outside_pool(&self, uses: &Json, layers: &Layers) -> Option<Vec<PoolCandidate>> {
         let name = uses.as_text()?.trim();
-        let Some(path) = layers.find(self.files.desk, &["facet-pools"], name, &[".yaml", ".yml"]) else {
+        let Some(path) = layers.find(self.files.loader, &["facet-pools"], name, &[".yaml", ".yml"]) else {
             let message = format!("the pool `{name}` is not found");
             let hint = format!("it is looked for in {}; {INSTALL}", layers.places("facet-pools"));
             self.refuse(Diagnostic::error(codes::UNKNOWN_NAME, uses.span, message).hint(hint));
@@ -102,7 +102,7 @@ impl Composer<'_, '_, '_> {
 
     /// Reports the keys of a candidate that nothing reads.
     fn check_candidate_keys(&self, written: &Json) {
-        let found = &self.files.desk.found;
+        let found = &self.files.loader.found;
         let Some(fields) = Fields::of(written, "a candidate", None, found) else { return };
         for key in ["id", "description", "policy", "knowledge"] {
             fields.nullable(key);

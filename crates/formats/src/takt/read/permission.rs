@@ -84,7 +84,7 @@ impl StepReader<'_, '_, '_> {
         let mut tools = None;
         for name in as_list(names) {
             let Some(written) = name.as_text().map(str::trim) else { continue };
-            let path = layers.find(self.files.desk, &["provider-options"], written, &[".yaml", ".yml"]);
+            let path = layers.find(self.files.loader, &["provider-options"], written, &[".yaml", ".yml"]);
             let preset = path.as_ref().map(|path| self.files.parse(path));
             if matches!(preset, Some(None)) {
                 self.notes.mark_refused();
@@ -99,7 +99,7 @@ impl StepReader<'_, '_, '_> {
             } else if known.is_none() && preset.is_none() {
                 let message = format!("the capability `{written}` is not found");
                 let hint = format!("it is looked for in {}", layers.places("provider-options"));
-                self.files.desk.found.left_out(name.span, message, &hint);
+                self.files.loader.found.left_out(name.span, message, &hint);
             }
         }
         Some(ToolList { key: "capabilities", is_own: false, names: tools?, span: names.span })

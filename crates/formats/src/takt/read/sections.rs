@@ -125,7 +125,7 @@ const INCLUDES_MAX: usize = 16;
 
 /// All texts that the steps of a workflow may name.
 pub(crate) struct Sections<'d, 'f> {
-    desk: &'d SourceLoader<'f>,
+    loader: &'d SourceLoader<'f>,
     scopes: &'d [WorkflowScope],
     contexts: Vec<Arc<Context>>,
     /// The index of the maps of each scope.
@@ -139,7 +139,7 @@ impl<'d, 'f> Sections<'d, 'f> {
     /// Reads the maps of a workflow and of the workflows that it calls.
     pub(crate) fn read(
         workflow: &Fields<'_, '_>,
-        desk: &'d SourceLoader<'f>,
+        loader: &'d SourceLoader<'f>,
         scopes: &'d [WorkflowScope],
     ) -> Self {
         let context = |scope: &WorkflowScope| {
@@ -147,7 +147,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         };
         let contexts = scopes.iter().map(context).collect();
         let (maps_of, maps, current) = (Vec::new(), Vec::new(), Cell::new(0));
-        let mut sections = Sections { desk, scopes, contexts, maps_of, maps, current };
+        let mut sections = Sections { loader, scopes, contexts, maps_of, maps, current };
         for at in 0..sections.scopes.len() {
             sections.current.set(at);
             let root = sections.scopes[at].root.clone();
@@ -161,7 +161,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 sections.read_maps(workflow);
                 continue;
             }
-            let Some(fields) = Fields::of(&root, "the workflow", None, &desk.found) else {
+            let Some(fields) = Fields::of(&root, "the workflow", None, &loader.found) else {
                 sections.maps.push(Maps::default());
                 continue;
             };
@@ -233,7 +233,7 @@ impl<'d, 'f> Sections<'d, 'f> {
     /// A text that is written in the workflow itself.
     pub(crate) fn inline(&self, text: Text<'_>) -> FacetText {
         let context = self.contexts[self.current.get()].clone();
-        let source = self.desk.text_of(text.span.file);
+        let source = self.loader.text_of(text.span.file);
         FacetText { text: text.text.into(), span: text.span, source, context, stem: None }
     }
 
@@ -252,7 +252,7 @@ impl<'d, 'f> Sections<'d, 'f> {
         if text.text.trim().is_empty() {
             let message = format!("an entry of `{}` is empty", section.key());
             let finding = Diagnostic::error(codes::INVALID_VALUE, text.span, message);
-            self.desk.found.push(finding.hint("name a file, relative to the workflow's folder"));
+            self.loader.found.push(finding.hint("name a file, relative to the workflow's folder"));
             return None;
         }
         if !is_path(text.text) {
@@ -264,8 +264,8 @@ impl<'d, 'f> Sections<'d, 'f> {
         }
         match self.facet(section, name) {
             Some(path) => self.file_at(&path, text.span),
-            None if self.scope().layers.has_installed(self.desk) => {
-                self.desk.found.push(self.used_as_text(section.key(), section, text));
+            None if self.scope().layers.has_installed(self.loader) => {
+                self.loader.found.push(self.used_as_text(section.key(), section, text));
                 Some(self.inline(text))
             }
             None => self.file(text),
@@ -274,7 +274,7 @@ impl<'d, 'f> Sections<'d, 'f> {
 
     /// The file of a facet that a name means.
     fn facet(&self, section: Section, name: &str) -> Option<String> {
-        self.scope().layers.find(self.desk, &section.folders(), name, &[".md"])
+        self.scope().layers.find(self.loader, &section.folders(), name, &[".md"])
     }
 
     /// Warns of a name without a file: TAKT takes the name for the text.
@@ -290,7 +290,7 @@ impl<'d, 'f> Sections<'d, 'f> {
 
     /// Reads a file at a path relative to the workflow's folder.
     fn file(&self, path: Text<'_>) -> Option<FacetText> {
-        let found = &self.desk.found;
+        let found = &self.loader.found;
         let Some(joined) = join_path(&self.scope().folder, path.text).filter(|_| !path.text.starts_with('~'))
         else {
             let message = format!("`{}` leads out of the folder above the workflow's", path.text);
@@ -303,8 +303,8 @@ impl<'d, 'f> Sections<'d, 'f> {
 
     /// Reads a file that is named at a span.
     pub(in crate::takt) fn file_at(&self, joined: &str, named: Span) -> Option<FacetText> {
-        let found = &self.desk.found;
-        match self.desk.page_named(joined, named) {
+        let found = &self.loader.found;
+        match self.loader.page_named(joined, named) {
             LoadedFile::Text { file, text } if text.trim().is_empty() => {
                 let finding = Diagnostic::error(
                     codes::MISSING_PROMPT,
@@ -323,7 +323,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 Some(FacetText { text: whole, span, source: text, context, stem: Some(stem.into()) })
             }
             LoadedFile::Missing => {
-                let finding = Diagnostic::error(codes::UNREADABLE_FILE, named, self.desk.instead(joined));
+                let finding = Diagnostic::error(codes::UNREADABLE_FILE, named, self.loader.instead(joined));
                 found.push(finding.hint(
                     "write that file, or correct the path, which is relative to the workflow's folder",
                 ));
@@ -352,10 +352,10 @@ impl<'d, 'f> Sections<'d, 'f> {
             let name = name.trim();
             let offset = (text.len() - after.len() - OPEN.len()) as u32;
             let place = Span { start: at.start + offset, end: at.start + offset + OPEN.len() as u32, ..at };
-            let path = self.scope().layers.find(self.desk, &["facets/partials"], name, &[".md"]);
+            let path = self.scope().layers.find(self.loader, &["facets/partials"], name, &[".md"]);
             let refuse = |message: String, hint: String| {
                 let finding = Diagnostic::error(codes::UNREADABLE_FILE, place, message);
-                self.desk.found.push(finding.hint(hint));
+                self.loader.found.push(finding.hint(hint));
             };
             let Some(path) = path else {
                 let places = self.scope().layers.places("facets/partials");
@@ -369,7 +369,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 refuse(format!("`{name}` includes itself"), "remove one of the includes".to_owned());
                 continue;
             }
-            if let LoadedFile::Text { file, text } = self.desk.page_named(&path, place) {
+            if let LoadedFile::Text { file, text } = self.loader.page_named(&path, place) {
                 let span = Span { file, start: 0, end: text.len() as u32 };
                 inside.push(path);
                 whole.push_str(self.with_includes(&text, span, inside).trim_end());
@@ -406,13 +406,13 @@ impl<'d, 'f> Sections<'d, 'f> {
         }
         let layers = &self.scope().layers;
         let is_relative = reference.text.contains('/') && !reference.text.starts_with('@');
-        if is_relative && (self.is_file(reference.text) || !layers.has_installed(self.desk)) {
+        if is_relative && (self.is_file(reference.text) || !layers.has_installed(self.loader)) {
             return self.file(reference);
         }
         let names: Vec<&str> = self.names(section).collect();
         let near = cuegate_flow::diagnostics::find_nearest_name(reference.text, names.iter().copied());
         // A name that resembles a key is a typing error.
-        if near.is_none() && layers.has_installed(self.desk) {
+        if near.is_none() && layers.has_installed(self.loader) {
             user.push(self.used_as_text(section.user(), section, reference));
             return Some(self.inline(reference));
         }
@@ -438,13 +438,13 @@ impl<'d, 'f> Sections<'d, 'f> {
 
     /// Whether there is a file at a path relative to the folder of the workflow.
     fn is_file(&self, path: &str) -> bool {
-        join_path(&self.scope().folder, path).is_some_and(|path| self.desk.is_file(&path))
+        join_path(&self.scope().folder, path).is_some_and(|path| self.loader.is_file(&path))
     }
 
     /// Whether a text is a YAML block scalar. That is a text, even of a single word; only other scalars can be keys.
     pub(crate) fn is_block(&self, text: Text<'_>) -> bool {
         // The span begins at the content, on a line after the header: `|`, `>-`, `|2`, perhaps with a comment.
-        let source = self.desk.text_of(text.span.file);
+        let source = self.loader.text_of(text.span.file);
         let before = source.get(..text.span.start as usize).unwrap_or_default();
         if !before.trim_end_matches(' ').ends_with('\n') {
             return false;
@@ -476,7 +476,7 @@ impl<'d, 'f> Sections<'d, 'f> {
             let message = format!("nothing refers to `{}` of `{}`", known.name, known.section.key());
             let finding = Diagnostic::warning(codes::UNUSED_DEFINITION, known.span, message);
             let hint = format!("name it as `{}` of a step, or remove it", known.section.user());
-            self.desk.found.push(finding.hint(hint));
+            self.loader.found.push(finding.hint(hint));
         }
     }
 }

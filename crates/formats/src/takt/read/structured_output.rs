@@ -35,7 +35,7 @@ impl StepReader<'_, '_, '_> {
         // A name that is not in `schemas` is the name of the file.
         let schemas = scope.root.get("schemas");
         let file = schemas.and_then(|all: &Json| all.get(key)?.as_text()).map_or(key, str::trim);
-        let Some(path) = scope.layers.find(self.files.desk, &[FOLDER], file, &[".json"]) else {
+        let Some(path) = scope.layers.find(self.files.loader, &[FOLDER], file, &[".json"]) else {
             let message = format!("the schema file `{file}.json` is not found");
             let hint = format!(
                 "it is looked for in {}; a name may also be a key of `schemas`; {INSTALL}",
@@ -54,7 +54,7 @@ impl StepReader<'_, '_, '_> {
     /// Reads the schema in a file that a name at `span` leads to.
     fn read_schema(&self, path: &str, span: Span) -> Option<Value> {
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
-        let (place, message) = match resolve_in_draft(self.files.desk, folder, file, "#") {
+        let (place, message) = match resolve_in_draft(self.files.loader, folder, file, "#") {
             // What is wrong with the text of the file has its own finding.
             Err(broken) if matches!(broken.fault, SchemaFault::Unreadable(_)) => return None,
             Err(broken) => {
@@ -64,7 +64,7 @@ impl StepReader<'_, '_, '_> {
                 let Value::Object(fields) = &mut schema else {
                     let message = format!("`{path}` holds no JSON Schema");
                     let finding = Diagnostic::error(codes::INVALID_VALUE, span, message);
-                    self.files.desk.found.push(finding.hint("write an object with `properties`"));
+                    self.files.loader.found.push(finding.hint("write an object with `properties`"));
                     return None;
                 };
                 for key in ["$schema", "$id", "$defs", "definitions"] {
@@ -77,7 +77,7 @@ impl StepReader<'_, '_, '_> {
             }
         };
         let finding = Diagnostic::error(codes::INVALID_VALUE, place, message);
-        self.files.desk.found.push(finding.hint("correct the schema"));
+        self.files.loader.found.push(finding.hint("correct the schema"));
         None
     }
 }

@@ -122,7 +122,7 @@ impl StepReader<'_, '_, '_> {
             let Some(text) = script.as_text().filter(|text| !matches!(*text, "node" | "gradle")) else {
                 continue;
             };
-            self.files.desk.found.left_out(
+            self.files.loader.found.left_out(
                 script.span,
                 format!("`{text}` is not run before the workflow"),
                 "prepare worktrees with `setup` in `[worktree]` of cuegate.toml",

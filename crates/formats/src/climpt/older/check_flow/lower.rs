@@ -36,7 +36,7 @@ pub(crate) fn lower_check_flow(
     definition: &Definition<'_, '_, '_>,
     limit: Option<u32>,
 ) -> LoweredDraft {
-    let Definition { agent, places, desk, set, .. } = definition;
+    let Definition { agent, places, loader, set, .. } = definition;
     let mut draft = Draft::empty(agent.name.unwrap_or("agent"), Generation::Check.dialect());
     draft.span = flow.span;
     draft.params = collect_params(agent, set);
@@ -57,10 +57,10 @@ pub(crate) fn lower_check_flow(
     set_flow_entry(flow, definition, &mut draft);
 
     let none = RegistryDefinition { span: flow.span, ..RegistryDefinition::default() };
-    let files = PromptFiles::new(&none, agent, places, desk);
+    let files = PromptFiles::new(&none, agent, places, loader);
     let given = draft.params.clone();
     let variables = Variables::new(&given, (&[], &[]), &agent.told);
-    let compiler = PromptCompiler::new(desk, &files, &variables, &[], agent.params_misread);
+    let compiler = PromptCompiler::new(loader, &files, &variables, &[], agent.params_misread);
     let prompts = CheckFlowPrompts::new(flow, agent, places, &compiler);
     let system = system_prompt(definition, &compiler);
     for step in &flow.steps {
@@ -72,9 +72,9 @@ pub(crate) fn lower_check_flow(
         compiler.reads.unreadable();
     }
     prompts.report_unused(flow);
-    compiler.outside.report(&mut draft, &compiler.reads, &desk.found);
-    compiler.matters.report(&desk.found);
-    compiler.reads.report_unread_params(agent, &desk.found);
+    compiler.outside.report(&mut draft, &compiler.reads, &loader.found);
+    compiler.matters.report(&loader.found);
+    compiler.reads.report_unread_params(agent, &loader.found);
     let texts = draft.params.split_off(own);
     draft.params.extend(texts.into_iter().filter(|text| compiler.reads.reads_param(&text.name)));
     draft.reads = std::mem::take(&mut compiler.places.lock().all);

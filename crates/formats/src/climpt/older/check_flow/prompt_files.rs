@@ -81,7 +81,7 @@ impl<'p, 'f, 'j> CheckFlowPrompts<'p, 'f, 'j> {
         places: &AgentFolder<'_>,
         compiler: &'p PromptCompiler<'p, 'f, 'j>,
     ) -> CheckFlowPrompts<'p, 'f, 'j> {
-        let (bases, own) = bases_of(flow, agent, places, &compiler.desk.found);
+        let (bases, own) = bases_of(flow, agent, places, &compiler.loader.found);
         CheckFlowPrompts { compiler, bases, own, found: Cell::default(), editions: &flow.editions }
     }
 
@@ -141,7 +141,7 @@ impl<'p, 'f, 'j> CheckFlowPrompts<'p, 'f, 'j> {
                     );
                     return None;
                 };
-                match self.compiler.desk.page(&path) {
+                match self.compiler.loader.page(&path) {
                     LoadedFile::Text { file, text } => {
                         let (own, other) = self.found.get();
                         self.found.set((own || at < self.own, other || at >= self.own));
@@ -172,7 +172,7 @@ impl<'p, 'f, 'j> CheckFlowPrompts<'p, 'f, 'j> {
             let message = format!("no prompt was found below `{}`", base.text);
             let hint = "correct the path, or name the folder where the prompts are";
             let finding = Diagnostic::warning(codes::UNUSED_KEY, base.span, message).hint(hint);
-            self.compiler.desk.found.push(finding);
+            self.compiler.loader.found.push(finding);
         }
     }
 
@@ -243,7 +243,7 @@ impl<'p, 'f, 'j> CheckFlowPrompts<'p, 'f, 'j> {
     }
 
     fn push(&self, step: &CheckedStep<'_>, finding: Diagnostic) {
-        let desk: &SourceLoader<'_> = self.compiler.desk;
-        desk.found.push(finding.step(step.id));
+        let loader: &SourceLoader<'_> = self.compiler.loader;
+        loader.found.push(finding.step(step.id));
     }
 }
