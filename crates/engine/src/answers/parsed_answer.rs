@@ -27,7 +27,7 @@ impl<'a> ParsedAnswer<'a> {
     }
 
     /// Parses an answer as the provider returned it.
-    pub(crate) fn of(flow: &Flow, asked: &Step<StepId>, answer: &'a Answer) -> Self {
+    pub(crate) fn from_answer(flow: &Flow, asked: &Step<StepId>, answer: &'a Answer) -> Self {
         ParsedAnswer::new(flow, asked, answer.output.as_ref(), &answer.text)
     }
 

@@ -32,7 +32,7 @@ use crate::{
 /// Values up to this many bytes are kept in place, so that conditions can select by them.
 const SCALAR_MAX: usize = 256;
 
-/// Who was asked, and who waits for the answer.
+/// The step whose agent was asked, and the step that waits for the answer.
 pub(super) struct AskScope<'f> {
     /// The step that waits for the answer.
     pub(super) step: &'f Step<StepId>,
@@ -68,7 +68,7 @@ pub(super) fn receive_answer(
         return;
     }
     let Some(scope) = AskScope::find(decider, ask) else { return };
-    let parsed = ParsedAnswer::of(decider.flow, scope.asked, &answer);
+    let parsed = ParsedAnswer::from_answer(decider.flow, scope.asked, &answer);
     let outside = seen.as_ref().map(|seen| seen.outside.clone());
     let seen = rejected_answer::without_others(decider, scope.asked, scope.member, seen);
     let violated = rejected_answer::find_boundary_violations(decider, &scope, seen.as_ref());

@@ -4,12 +4,12 @@ use cuegate_flow::{diagnostics::Diagnostic, model::Draft};
 
 use super::check;
 use super::compose::{ComposedStep, ComposedWorkflow, ParsedFiles, compose_workflow};
-use super::later_spellings::describe_format;
 use super::lower::lower_workflow;
 use super::notes::LoadNotes;
 use super::options::TaktOptions;
 use super::read::Sections;
 use super::read::{StepAction, StepReader, WorkflowDefinition, WorkflowStep};
+use super::spellings::describe_format;
 use super::texts::instruction_template::TextCompiler;
 use crate::codes;
 use crate::findings::Findings;

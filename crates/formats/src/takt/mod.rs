@@ -3,13 +3,13 @@
 mod answer_schema;
 mod check;
 mod compose;
-mod later_spellings;
 mod load;
 mod lower;
 mod notes;
 mod options;
 mod read;
 mod routing;
+mod spellings;
 mod texts;
 
 pub use load::load_takt_workflow;

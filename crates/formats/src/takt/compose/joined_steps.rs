@@ -141,7 +141,8 @@ impl NodeRoute<'_> {
         }
     }
 
-    /// Gives a monitor full names. A called workflow in its cycle stands for all its steps.
+    /// Puts the prefix of the workflow before the names in a monitor, and adds the steps of each called workflow that it
+    /// names.
     fn complete_monitor(&self, monitor: &mut ComposedMonitor, stages: &BTreeMap<String, Vec<String>>) {
         for key in ["cycle", "ignore_steps"] {
             let Some(Json { kind: Kind::List(names), .. }) = get_mut(&mut monitor.source, key) else {

@@ -1,5 +1,5 @@
-//! Composes a workflow from everything that it uses: step fragments, parameters and called workflows. Its steps keep the
-//! keys of the file where they were written; what composition adds stands beside them.
+//! Composes a workflow from everything that it uses: step fragments, parameters and called workflows. Each step keeps its
+//! keys as its file has them; what composition knows of it are the other fields of [`ComposedStep`].
 
 mod fragments;
 mod joined_steps;
@@ -312,7 +312,7 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
         }
     }
 
-    /// The file of the workflow that a step calls. `None` after reporting that there is none.
+    /// Finds the file of the workflow that a step calls. Returns `None` after reporting that there is none.
     fn find_called_workflow(&self, target: &str, name: &str, span: Span, layers: &Layers) -> Option<String> {
         const ENDINGS: [&str; 2] = [".yaml", ".yml"];
         let loader = self.files.loader;

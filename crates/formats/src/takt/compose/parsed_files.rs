@@ -22,7 +22,7 @@ impl<'d, 'f> ParsedFiles<'d, 'f> {
         ParsedFiles { loader, parsed: RefCell::default() }
     }
 
-    /// The mapping in a file. Returns `None` after reporting that there is none.
+    /// Parses a file that holds a mapping, once. Returns `None` after reporting that it holds none.
     pub(in crate::takt) fn parse(&self, path: &str) -> Option<Arc<Json>> {
         if let Some(known) = self.parsed.borrow().get(path) {
             return known.clone();

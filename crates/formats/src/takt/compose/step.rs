@@ -16,7 +16,7 @@ pub(in crate::takt) struct ComposedWorkflow {
     /// The steps of all of them.
     pub(in crate::takt) steps: Vec<ComposedStep>,
     pub(in crate::takt) monitors: Vec<ComposedMonitor>,
-    /// The first step; `None` if there is none, or if the workflow names one that there is not.
+    /// The name of the first step; `None` if the workflow has no steps, or names an undefined one.
     pub(in crate::takt) first: Option<String>,
 }
 

@@ -4,7 +4,7 @@ use cuegate_flow::diagnostics::Span;
 
 use super::sections::{FacetText, Section};
 use super::step::StepReader;
-use crate::takt::later_spellings::find_renamed_entry;
+use crate::takt::spellings::find_renamed_entry;
 use crate::values::json::Fields;
 
 /// The most retries of a step that does not say it, as in TAKT.
@@ -23,8 +23,8 @@ pub(crate) struct CompletionRetry {
 }
 
 impl StepReader<'_, '_, '_> {
-    /// Reads `completion_retry`. It `is_left_out` of members and of steps with `team_leader`: their edges do not lead on from
-    /// an answer of their own.
+    /// Reads `completion_retry`. `is_left_out` says that the step is a member or has a `team_leader`: then its edges do not
+    /// lead on from an answer of its own, and nothing is retried.
     pub(super) fn read_completion(
         &self,
         fields: &Fields<'_, '_>,

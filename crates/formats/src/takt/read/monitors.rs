@@ -9,8 +9,8 @@ use super::sections::{FacetText, Section, Sections};
 use super::step::{check_rules_without_person, is_empty_list};
 use crate::codes;
 use crate::takt::compose::ComposedMonitor;
-use crate::takt::later_spellings;
 use crate::takt::routing::rules::{self, Owner, Rule};
+use crate::takt::spellings;
 use crate::values::json::{Fields, Kind, Text};
 
 /// A monitored cycle of steps.
@@ -153,7 +153,7 @@ fn read_monitor<'j>(
 
 /// The judge's instruction: an inline text or, in later versions, a key of `instructions`.
 fn read_judge_instruction(judge: &Fields<'_, '_>, sections: &Sections<'_, '_>) -> Option<FacetText> {
-    let (key, _) = later_spellings::find_renamed_entry(judge, "instruction_template", &["instruction"]);
+    let (key, _) = spellings::find_renamed_entry(judge, "instruction", &["instruction_template"]);
     let text = judge.filled(key)?;
     if key == "instruction" {
         let reference = Text { text: text.text.trim_end(), ..text };
@@ -179,7 +179,7 @@ fn read_cycle<'j>(fields: &Fields<'j, '_>, monitor: &'j ComposedMonitor) -> Opti
     (names.len() >= 2).then_some(names)
 }
 
-/// Reads a list of steps. A called workflow stands for all its steps.
+/// Reads a list of steps. Where it names a called workflow, each step of that workflow counts.
 fn read_stages<'j>(
     fields: &Fields<'j, '_>,
     key: &'static str,

@@ -10,6 +10,7 @@ use cuegate_flow::{
 };
 
 pub(crate) use super::facet_text::{Context, FacetText};
+use super::workflow::list_workflow_keys;
 use crate::codes;
 use crate::source::files::join_path;
 use crate::source::loader::{LoadedFile, SourceLoader};
@@ -90,9 +91,8 @@ struct Maps {
     unreadable: Vec<Section>,
 }
 
-/// The keys of a called workflow that are not read here: composition reads them, or only those of the workflow that runs
-/// count.
-const OTHER_KEYS: [&str; 25] = [
+/// The keys of a called workflow that are read elsewhere, besides those of [`list_workflow_keys`].
+const OTHER_KEYS: [&str; 10] = [
     "name",
     "description",
     "max_steps",
@@ -103,21 +103,6 @@ const OTHER_KEYS: [&str; 25] = [
     "steps",
     "movements",
     "loop_monitors",
-    "schemas",
-    "subworkflow",
-    "facet_pools",
-    "all_steps",
-    "capabilities",
-    "vars",
-    "workflow_config",
-    "piece_config",
-    "provider_options",
-    "auto_routing",
-    "rate_limit_fallback",
-    "interactive_mode",
-    "tags",
-    "provider",
-    "model",
 ];
 
 /// How deep files may include each other.
@@ -166,7 +151,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 continue;
             };
             sections.read_maps(&fields);
-            for key in OTHER_KEYS {
+            for key in OTHER_KEYS.into_iter().chain(list_workflow_keys()) {
                 fields.shunned(key);
             }
             fields.finish();
@@ -487,8 +472,8 @@ fn is_marked_path(text: &str) -> bool {
 }
 
 /// Whether a text is a key or a path: one word of ASCII letters, digits and `_`, `-`, `.`, `/` or `@`, or one line with the
-/// extension of a text file, or a path in the home folder. Any other text is inline, also a word with a full stop: not all languages have blanks between
-/// words.
+/// extension of a text file, or a path in the home folder. Any other text is inline, also a word with a full stop: not all
+/// languages have blanks between words.
 pub(crate) fn is_path(text: &str) -> bool {
     let text = text.trim();
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@');

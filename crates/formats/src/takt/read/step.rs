@@ -109,7 +109,8 @@ impl StepReader<'_, '_, '_> {
         self.sections.enter(composed.scope);
         let has =
             |key| matches!(fields.nullable(key), Some(entry) if !matches!(entry.value.kind, Kind::Null));
-        let is_asked = !has("parallel") && !report_call_without_kind(&fields);
+        let is_call = report_call_without_kind(&fields);
+        let is_asked = !has("parallel") && !is_call;
         let does = match self.read_members(&fields, composed, is_member) {
             Some(members) => StepAction::Parallel(members),
             None => {

@@ -6,7 +6,7 @@ use super::monitors::{self, MonitorDefinition};
 use super::step::{StepReader, WorkflowStep};
 use crate::codes;
 use crate::takt::compose::{ComposedWorkflow, items_of_list};
-use crate::takt::later_spellings::find_renamed_entry;
+use crate::takt::spellings::find_renamed_entry;
 use crate::values::json::{Fields, Json, Kind, Text};
 
 /// The default limit of visits of steps. A finding asks the author to set one.
@@ -45,6 +45,11 @@ const COMPOSED: [&str; 6] = ["schemas", "subworkflow", "facet_pools", "all_steps
 
 /// Keys with settings of TAKT's own runtime.
 const CONFIG: [&str; 2] = ["workflow_config", "piece_config"];
+
+/// The keys of a workflow that have no effect, or that composition reads.
+pub(super) fn list_workflow_keys() -> impl Iterator<Item = &'static str> {
+    WITHOUT_EFFECT.into_iter().chain(COMPOSED).chain(CONFIG)
+}
 
 /// The names of the keys that an older generation spelled in another way.
 struct KeySpelling {

@@ -224,7 +224,8 @@ fn read_rule_flag(fields: &Fields<'_, '_>, key: &'static str, whose: Owner) -> b
     value
 }
 
-/// Reads `quality_gates: false` or `command_gates: skip` of a rule, which exempt an outcome that does not claim that the step is done.
+/// Whether the quality gates of the step have to pass before a rule leads on: not with `quality_gates: false` or
+/// `command_gates: skip`, for an outcome that does not claim that the step is done.
 fn read_gated_flag(fields: &Fields<'_, '_>, whose: Owner) -> bool {
     let skipped = fields.one_of("command_gates", &["skip"]).map(|(_, span)| ("command_gates", false, span));
     let said = fields.boolean("quality_gates").map(|(value, span)| ("quality_gates", value, span));

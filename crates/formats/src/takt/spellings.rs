@@ -1,4 +1,4 @@
-//! The generations of the format: which one a definition is written for, and keys that a later one renamed.
+//! The generations of the format: which one a definition is written for, and the older names of keys.
 
 use cuegate_flow::diagnostics::Diagnostic;
 
@@ -12,13 +12,13 @@ pub(super) fn items_of_key<'j>(of: &'j Json, key: &str) -> &'j [Json] {
     }
 }
 
-/// Looks up a key by its name, then by its later names.
+/// Finds the entry of a key by its name of today, then by its `older` names.
 pub(super) fn find_renamed_entry<'j>(
     fields: &Fields<'j, '_>,
     key: &'static str,
-    later: &[&'static str],
+    older: &[&'static str],
 ) -> (&'static str, Option<&'j Entry>) {
-    let names = std::iter::once(key).chain(later.iter().copied());
+    let names = std::iter::once(key).chain(older.iter().copied());
     let mut written = names.filter_map(|name| Some((name, fields.nullable(name)?)));
     let Some((name, entry)) = written.next() else { return (key, None) };
     for (other, entry) in written {
