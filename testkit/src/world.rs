@@ -3,7 +3,7 @@
 use cuegate_engine::{
     Answer, AskCommand, AskKind, Budget, Command, CommandId, Completion, Delay, Effect, EffectResult, Event,
     ExecResult, Exit, Fault, FaultClass, FinalizePlan, GithubTarget, Moment, Place, ProbeResult, Record,
-    ResumeSettings, Run, RunStarted, Start, State, Usage, WaitKind, decide, list_pending_commands,
+    ResumeSettings, Run, RunStarted, Start, State, Usage, WaitKind, list_pending_commands,
 };
 use cuegate_flow::{
     Str,
@@ -87,10 +87,10 @@ impl<'f> Case<'f> {
         Case { flow, run: Run::default(), records: Vec::new(), events: Vec::new(), now: 1_000 }
     }
 
-    /// Applies a completion and journals its events; returns whether there were any.
+    /// Lets the run go on with a completion and journals its events; returns whether there were any.
     pub fn complete(&mut self, completion: Completion) -> bool {
         self.now += 7;
-        let decision = decide(self.flow, &self.run, self.now, completion);
+        let decision = self.run.advance(self.flow, self.now, completion);
         if decision.events.is_empty() {
             return false;
         }
@@ -98,7 +98,6 @@ impl<'f> Case<'f> {
         let written = serde_json::to_string(&record).expect("a record can be written");
         self.events.push(serde_json::from_str::<Record>(&written).expect("a record can be read").events);
         self.records.push(written);
-        self.run.apply_record(&record.events);
         true
     }
 
@@ -106,11 +105,10 @@ impl<'f> Case<'f> {
     pub fn decide(&mut self, driven_ms: u64, completion: Completion) -> bool {
         self.now += 7;
         let moment = Moment { at_ms: self.now, driven_ms };
-        let decision = decide(self.flow, &self.run, moment, completion);
+        let decision = self.run.advance(self.flow, moment, completion);
         if decision.events.is_empty() {
             return false;
         }
-        self.run.apply_record(&decision.events);
         self.events.push(decision.events);
         true
     }

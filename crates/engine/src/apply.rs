@@ -137,7 +137,7 @@ impl Run {
                 self.command_requested(*index, *member, claim);
             }
             Event::AskCut { ask, usage, spoilt, .. } => {
-                self.spending.settled.insert(*ask);
+                self.spending.unsettled.remove(ask);
                 self.charge(usage);
                 if let Some(key) = spoilt {
                     self.context.sessions.remove(key);
@@ -164,7 +164,7 @@ impl Run {
                 if matches!(kind, AskKind::Work | AskKind::Repair | AskKind::Remedy) {
                     self.context.said = Some(LastAnswer { output: output.clone(), text: text.clone() });
                 }
-                self.spending.settled.insert(*ask);
+                self.spending.unsettled.remove(ask);
                 self.spending.last_fault = None;
                 self.charge(usage);
                 if let (Some(session), Some(key)) = (session, session_key) {
@@ -178,7 +178,7 @@ impl Run {
                 }
             }
             Event::AnsweredLate { ask, usage } => {
-                self.spending.settled.insert(*ask);
+                self.spending.unsettled.remove(ask);
                 self.charge(usage);
             }
             Event::AnswerRejected { member, .. } => {
@@ -202,7 +202,7 @@ impl Run {
             Event::Responded { answers, .. } => self.context.previous.clone_from(answers),
             Event::Summarised { summary } => self.context.summary = Some(summary.clone()),
             Event::Faulted { ask, class, message, usage, spoilt, changed_files, tree, .. } => {
-                self.spending.settled.insert(*ask);
+                self.spending.unsettled.remove(ask);
                 self.charge(usage);
                 self.saw(changed_files, tree);
                 self.spending.last_fault = Some((*class, message.clone()));
@@ -368,6 +368,7 @@ impl Run {
 
     fn ask_requested(&mut self, request: &AskRequest) {
         let AskRequest { step, member, kind, not_before_ms, waited_ms, follow, context } = request;
+        self.spending.unsettled.insert(CommandId::new(self.seq, *member));
         let mut asking = PendingAsk {
             seq: self.seq,
             kind: *kind,

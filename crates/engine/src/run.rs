@@ -142,8 +142,8 @@ pub struct RunSpending {
     pub usage: Usage,
     /// The budget, and the reservations of pending asks.
     pub ledger: Ledger,
-    /// The answered asks, so that a repeated answer is not charged twice.
-    pub settled: BTreeSet<CommandId>,
+    /// The asks whose usage is not known yet: what arrives for any other is charged already, or was never asked.
+    pub unsettled: BTreeSet<CommandId>,
     /// The maximum number of repairs, as set by the last resume.
     pub repairs_max: u32,
     /// The last failure of an ask, until one answers or the run is resumed. A stop for lack of budget names it.

@@ -58,8 +58,8 @@ pub(super) fn receive_answer(
     answer: Answer,
     seen: Option<TreeChange>,
 ) {
-    // The answer was already journaled as settled; ignore it until the run is resumed.
-    if decider.run.spending.settled.contains(&ask) {
+    // Its usage was already journaled; ignore it until the run is resumed.
+    if !decider.run.spending.unsettled.contains(&ask) {
         return;
     }
     if decider.run.asking(ask).is_none() {

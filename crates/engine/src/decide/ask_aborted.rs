@@ -21,7 +21,7 @@ pub(super) fn repeat_cut_ask(
     spoilt: bool,
     tools: Tools,
 ) {
-    if decider.run.spending.settled.contains(&ask) {
+    if !decider.run.spending.unsettled.contains(&ask) {
         return;
     }
     let Some((name, member, asking)) = decider.run.asking(ask) else { return };

@@ -30,7 +30,7 @@ pub(super) fn receive_fault(
     fault: Fault,
     seen: Option<TreeChange>,
 ) {
-    if decider.run.spending.settled.contains(&ask) {
+    if !decider.run.spending.unsettled.contains(&ask) {
         return;
     }
     if decider.run.asking(ask).is_none() {

@@ -183,6 +183,6 @@ fn stale_asks(decider: &Decider<'_>, waited: Option<WaitKind>) -> Vec<(Str, Opti
             .collect(),
         _ => Vec::new(),
     };
-    let settled = |seq, member| decider.run.spending.settled.contains(&CommandId::new(seq, member));
+    let settled = |seq, member| !decider.run.spending.unsettled.contains(&CommandId::new(seq, member));
     asks.into_iter().filter(|(_, member, asking)| settled(asking.seq, *member)).collect()
 }

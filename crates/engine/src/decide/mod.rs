@@ -44,60 +44,70 @@ pub struct Decision {
     pub blobs: Vec<Vec<u8>>,
 }
 
-/// Decides what follows from a completion.
+/// Decides what follows from a completion, without applying it.
 ///
 /// Total: late, repeated and impossible completions have an answer too. A completion that is no longer pending
 /// never routes; what an ask used up is charged once.
 pub fn decide(flow: &Flow, run: &Run, now: impl Into<Moment>, completion: Completion) -> Decision {
-    let Moment { at_ms, driven_ms } = now.into();
-    let mut decider = Decider { flow, run: run.clone(), now: at_ms, decision: Decision::default() };
-    let timed = run.spending.ledger.budget.driven_ms.is_some() && driven_ms > 0;
-    let wanted = matches!(completion, Completion::TimePassed);
-    if timed {
-        decider.emit(Event::TimePassed { ms: driven_ms });
+    run.clone().advance(flow, now, completion)
+}
+
+impl Run {
+    /// Decides as [`decide`] does, and applies the events as one record. Copies nothing of the run, so that a step costs
+    /// the same however long the run is.
+    pub fn advance(&mut self, flow: &Flow, now: impl Into<Moment>, completion: Completion) -> Decision {
+        let Moment { at_ms, driven_ms } = now.into();
+        let driven_before = self.spending.ledger.spent.driven_ms;
+        let timed = self.spending.ledger.budget.driven_ms.is_some() && driven_ms > 0;
+        let wanted = matches!(completion, Completion::TimePassed);
+        let mut decider =
+            Decider { flow, run: std::mem::take(self), now: at_ms, decision: Decision::default() };
+        if timed {
+            decider.emit(Event::TimePassed { ms: driven_ms });
+        }
+        decide_completion(&mut decider, completion);
+        let Decider { run, mut decision, .. } = decider;
+        *self = run;
+        if timed && !wanted && decision.events.len() == 1 {
+            // Nothing happened: the time is told with what happens next.
+            decision.events.clear();
+            self.spending.ledger.spent.driven_ms = driven_before;
+        }
+        self.seq += u64::from(!decision.events.is_empty());
+        decision
     }
+}
+
+fn decide_completion(decider: &mut Decider<'_>, completion: Completion) {
     let left = completion.left_in_git();
     if !left.is_empty() {
         decider.emit(Event::LeftInGit { what: left.to_vec() });
     }
     match completion {
-        Completion::Start(start) => start::start_run(&mut decider, *start),
-        Completion::Answered { ask, answer, seen } => {
-            answered::receive_answer(&mut decider, ask, *answer, seen)
-        }
-        Completion::Faulted { ask, fault, seen } => {
-            ask_faulted::receive_fault(&mut decider, ask, fault, seen)
-        }
+        Completion::Start(start) => start::start_run(decider, *start),
+        Completion::Answered { ask, answer, seen } => answered::receive_answer(decider, ask, *answer, seen),
+        Completion::Faulted { ask, fault, seen } => ask_faulted::receive_fault(decider, ask, fault, seen),
         Completion::Cut { ask, usage, usage_unknown, spoilt, tools } => {
-            ask_aborted::repeat_cut_ask(&mut decider, ask, (usage, usage_unknown), spoilt, tools);
+            ask_aborted::repeat_cut_ask(decider, ask, (usage, usage_unknown), spoilt, tools);
         }
-        Completion::Executed { id, exec, seen } => {
-            executed::receive_command_result(&mut decider, id, &exec, seen)
-        }
+        Completion::Executed { id, exec, seen } => executed::receive_command_result(decider, id, &exec, seen),
         Completion::Acted { id, attempt, result, duration_ms, seen } => {
-            effects::receive_effect_result(&mut decider, (id, attempt), result, duration_ms, seen);
+            effects::receive_effect_result(decider, (id, attempt), result, duration_ms, seen);
         }
-        Completion::Settled { id, url } => effects::settle_effect(&mut decider, id, url),
-        Completion::Probed { id, look } => completion_rule::receive_probe_result(&mut decider, id, look),
+        Completion::Settled { id, url } => effects::settle_effect(decider, id, url),
+        Completion::Probed { id, look } => completion_rule::receive_probe_result(decider, id, look),
         Completion::PersonAnswered { text, found } => {
-            person_answered::receive_person_answer(&mut decider, &text, found)
+            person_answered::receive_person_answer(decider, &text, found)
         }
-        Completion::Interrupted { seen } => control::interrupt_run(&mut decider, seen),
-        Completion::Cancelled { seen } => control::cancel_run(&mut decider, seen),
+        Completion::Interrupted { seen } => control::interrupt_run(decider, seen),
+        Completion::Cancelled { seen } => control::cancel_run(decider, seen),
         Completion::TimePassed => {}
-        Completion::OutOfTime { seen } => ask_aborted::out_of_time(&mut decider, seen),
-        Completion::SandboxDenied { by, to, why } => {
-            sandbox_denials::record_denial(&mut decider, by, to, why)
-        }
-        Completion::Resumed(resume) => control::resume_run(&mut decider, *resume),
+        Completion::OutOfTime { seen } => ask_aborted::out_of_time(decider, seen),
+        Completion::SandboxDenied { by, to, why } => sandbox_denials::record_denial(decider, by, to, why),
+        Completion::Resumed(resume) => control::resume_run(decider, *resume),
     }
-    reserve_budget::reserve_shares(&mut decider);
-    effects::show_phase(&mut decider);
-    if timed && !wanted && decider.decision.events.len() == 1 {
-        // Nothing happened: the time is told with what happens next.
-        decider.decision.events.clear();
-    }
-    decider.decision
+    reserve_budget::reserve_shares(decider);
+    effects::show_phase(decider);
 }
 
 /// Builds one decision. Each emitted event is applied to `run` at once, so that later rules see the state after it.
