@@ -1,5 +1,6 @@
 //! Connects a run with GitHub: finds the repository and the token, and reads the issue that the run works on.
 
+use crate::project::FoldedRun;
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use cuegate_engine::{FenceKey, FinalizePlan, GithubTarget, RunStarted};
@@ -7,12 +8,11 @@ use cuegate_flow::model::{BlobRef, Flow, Reaction, Resource, Verdict};
 use cuegate_formats::same_name;
 use cuegate_journal::{RunId, random_token};
 use cuegate_runner::{
-    EffectPlan, Entry,
+    EffectPlan,
     github::{Comment, Github, GithubError, find_token, repository_of},
     read_stored_text,
     worktree::finalize::remote_url,
 };
-use cuegate_view::{Liveness, StampedRecord, run_view};
 
 use crate::Failure;
 use crate::config::Config;
@@ -148,19 +148,17 @@ pub(crate) fn effect_plan(
     connected: Option<Result<Github, String>>,
 ) -> EffectPlan {
     let Host { home, journal, config, .. } = host;
-    let task = started.task.as_ref().and_then(|task| read_stored_text(&**journal, task).ok());
+    let task = started.task.as_ref().and_then(|task| read_stored_text(&**journal, id, task).ok());
     let lines = task.as_deref().unwrap_or_default().lines();
     let first = lines.map(str::trim).find(|line| !line.is_empty());
     let finalize = started.finalize.clone().unwrap_or_default();
     let (report_of, run, home) = (journal.clone(), id.clone(), home.clone());
     let report = move || -> String {
-        let Ok(entries) = cuegate_runner::read_records(&*report_of, &run) else { return String::new() };
-        let stamped =
-            |entry: Entry| StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
-        let records: Vec<StampedRecord> = entries.into_iter().map(stamped).collect();
-        let mut view = run_view(run.as_str(), &records, Liveness::Alive);
-        compare_files(&home, &*report_of, &mut view, &records);
-        let texts = |blob: &BlobRef| read_stored_text(&*report_of, blob).ok();
+        let Ok(FoldedRun { mut view, history, .. }) = FoldedRun::read(&*report_of, &run) else {
+            return String::new();
+        };
+        compare_files(&home, &*report_of, &run, &mut view, &history);
+        let texts = |blob: &BlobRef| read_stored_text(&*report_of, &run, blob).ok();
         cuegate_view::pull_request_text(&view, &texts)
     };
     EffectPlan {

@@ -7,9 +7,9 @@ use std::{
 
 use cuegate_engine::{Budget, RecordedLoadOptions};
 use cuegate_flow::diagnostics::{Diagnostic, Severity};
-use cuegate_journal::{RunId, sqlite};
+use cuegate_journal::{RunId, log};
 use cuegate_runner::{Notice, StateDir};
-use cuegate_view::{Liveness, RunView, StampedRecord, run_view};
+use cuegate_view::RunView;
 use tokio::sync::watch;
 
 use crate::before_start::start_checks::check_start;
@@ -332,7 +332,7 @@ pub async fn run_async(
         &config,
     )?;
     let home = StateDir::create(&definition.root)?;
-    let journal = project::open_project_journal(&home, sqlite::Durability::Synced)?;
+    let journal = project::open_project_journal(&home, log::Durability::Synced)?;
     let host = Host { home, journal, program, config };
     leftovers::remove_leftovers(&host.home, &*host.journal);
     cuegate_runner::sandbox::put_aside_kept_out(host.home.dir());
@@ -367,15 +367,8 @@ fn with_args(definition: &Definition, args: &[(String, String)]) -> Result<Optio
 
 /// The result of a run, from its journal.
 fn read_run_result(host: &Host, id: &RunId) -> Result<RunResult, Failure> {
-    let entries = cuegate_runner::read_records(&*host.journal, id)?;
-    let stamped = |entry: cuegate_runner::Entry| StampedRecord {
-        seq: entry.seq,
-        at_ms: entry.at_ms,
-        events: entry.events,
-    };
-    let records: Vec<StampedRecord> = entries.into_iter().map(stamped).collect();
-    let view = run_view(id.as_str(), &records, Liveness::None);
-    let json = view.to_json(&|blob| cuegate_runner::read_stored_text(&*host.journal, blob).ok());
+    let view = project::view_of(&*host.journal, id)?;
+    let json = view.to_json(&|blob| cuegate_runner::read_stored_text(&*host.journal, id, blob).ok());
     Ok(RunResult { view, json })
 }
 

@@ -5,15 +5,15 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_engine::{Run, RunStarted, TreeState};
+use cuegate_engine::{Event, RunStarted, TreeState};
 use cuegate_journal::{
     Journal, Liveness as Owning, RunId,
-    sqlite::{Durability, Options, SqliteJournal},
+    log::{Durability, LogJournal, Options},
 };
 use cuegate_runner::{StateDir, read_stored_text, worktree::project_top};
-use cuegate_view::{Liveness, RunView, StampedRecord, run_view};
+use cuegate_view::{Liveness, RunFold, RunView, StampedRecord};
 
-use crate::Failure;
+use crate::{Failure, run_changes::ChangeHistory};
 
 /// The top folder of a project: of the git working tree, else the folder itself.
 pub fn root_of(here: &Path) -> PathBuf {
@@ -25,7 +25,7 @@ pub fn root_of(here: &Path) -> PathBuf {
 /// # Errors
 /// When it cannot be opened.
 pub fn open_project_journal(home: &StateDir, durability: Durability) -> Result<Arc<dyn Journal>, Failure> {
-    Ok(Arc::new(SqliteJournal::open(home.journal(), Options { durability })?))
+    Ok(Arc::new(LogJournal::open(home.runs(), Options { durability })?))
 }
 
 /// Opens the journal of a project with runs for writing.
@@ -43,9 +43,9 @@ pub fn open_existing(home: &StateDir, durability: Durability) -> Result<Arc<dyn 
 /// # Errors
 /// When it exists and cannot be read.
 pub fn open_journal_read_only(home: &StateDir) -> Result<Option<Arc<dyn Journal>>, Failure> {
-    match SqliteJournal::open_read_only(home.journal()) {
+    match LogJournal::open_read_only(home.runs()) {
         Ok(journal) => Ok(Some(Arc::new(journal))),
-        // No run was recorded, or a process was killed between creating the file and writing its schema.
+        // No run was recorded.
         Err(cuegate_journal::Error::Missing { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -79,26 +79,66 @@ pub fn find_run_id(journal: &dyn Journal, typed: &str) -> Result<RunId, Failure>
     }
 }
 
-/// The state of a run, folded from its journal records.
+/// A run, folded record by record.
+pub(crate) struct FoldedRun {
+    /// Its state and history for people.
+    pub(crate) view: RunView,
+    /// Its state for the engine, and who changed which files.
+    pub(crate) history: ChangeHistory,
+    /// The time of its last record, in milliseconds since 1970.
+    pub(crate) last_ms: Option<i64>,
+}
+
+impl FoldedRun {
+    /// Reads a run.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub(crate) fn read(journal: &dyn Journal, id: &RunId) -> Result<FoldedRun, Failure> {
+        let (mut history, mut last_ms) = (ChangeHistory::default(), None);
+        let view = fold_view(journal, id, |record| {
+            history.apply(record);
+            last_ms = Some(record.at_ms);
+        })?;
+        Ok(FoldedRun { view, history, last_ms })
+    }
+}
+
+/// The state of a run for people.
 ///
 /// # Errors
 /// When the journal cannot be read.
-pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec<StampedRecord>), Failure> {
-    let entries = cuegate_runner::read_records(journal, id)?;
-    let records: Vec<StampedRecord> = entries
-        .into_iter()
-        .map(|entry| StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events })
-        .collect();
-    let live = match journal.holder(id)?.map(|lease| lease.owner.liveness()) {
+pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<RunView, Failure> {
+    fold_view(journal, id, |_| {})
+}
+
+fn fold_view(
+    journal: &dyn Journal,
+    id: &RunId,
+    mut each: impl FnMut(&StampedRecord),
+) -> Result<RunView, Failure> {
+    let mut fold = RunFold::new(id.as_str());
+    cuegate_runner::read_each_record(journal, id, 0, |entry| {
+        let record = StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
+        fold.apply(&record);
+        each(&record);
+    })?;
+    let mut view = fold.into_view(liveness_of_run(journal, id)?);
+    view.is_answered = cuegate_runner::has_inbox_answer(journal, id)?;
+    view.task = view.task_blob.as_ref().and_then(|task| read_stored_text(journal, id, task).ok());
+    Ok(view)
+}
+
+/// Whether a process drives a run. A running run without a live owner has crashed.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub(crate) fn liveness_of_run(journal: &dyn Journal, id: &RunId) -> Result<Liveness, Failure> {
+    Ok(match journal.holder(id)?.map(|lease| lease.owner.liveness()) {
         None => Liveness::None,
         Some(Owning::Dead) => Liveness::Dead,
         Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
-    };
-    // A running run without a live owner has crashed.
-    let mut view = run_view(id.as_str(), &records, live);
-    view.is_answered = cuegate_runner::has_inbox_answer(journal, id)?;
-    view.task = view.task_blob.as_ref().and_then(|task| read_stored_text(journal, task).ok());
-    Ok((view, records))
+    })
 }
 
 /// The tree with which a run started, or the run whose worktree it follows.
@@ -107,8 +147,12 @@ pub(crate) fn view_of(journal: &dyn Journal, id: &RunId) -> Result<(RunView, Vec
 /// When the journal cannot be read.
 pub(crate) fn first_tree(journal: &dyn Journal, started: &RunStarted) -> Result<Option<TreeState>, Failure> {
     let Some(first) = &started.place.follows else { return Ok(started.tree.clone()) };
-    let entries = cuegate_runner::read_records(journal, &find_run_id(journal, first)?)?;
-    Ok(Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice())).started().tree.clone())
+    let first = cuegate_runner::read_first_record(journal, &find_run_id(journal, first)?)?;
+    let started = first.as_ref().and_then(|first| first.events.first());
+    Ok(match started {
+        Some(Event::RunStarted(started)) => started.tree.clone(),
+        _ => None,
+    })
 }
 
 /// The failure for a project without runs.

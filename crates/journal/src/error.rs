@@ -61,25 +61,14 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
-    /// The journal is missing or empty, although runs were recorded in it.
-    #[error("journal `{}` is missing or empty, so the records of {} are lost", .path.display(), format_run_list(.runs))]
-    JournalLost {
-        /// The path.
-        path: PathBuf,
-        /// The runs, from their folders.
-        runs: Vec<RunId>,
-        /// The folder of the runs.
-        dir: PathBuf,
-    },
     /// The file was deleted or replaced while it was in use, so that what is written would be lost.
-    #[error("journal `{}` was deleted or replaced while it was in use", .path.display())]
+    #[error("`{}` was deleted or replaced while it was in use", .path.display())]
     Vanished {
         /// The file that is gone.
         path: PathBuf,
     },
-    /// The journal holds fewer records of a run than were written: its write-ahead log was deleted or damaged, or the
-    /// file was replaced by an older one.
-    #[error("journal `{}` has lost records of run `{run}`: it holds {found} of {noted}", .path.display())]
+    /// A log holds fewer records than were written: it was deleted, cut or replaced by an older one.
+    #[error("`{}` has lost records of run `{run}`: it holds {found} of {noted}", .path.display())]
     RecordsLost {
         /// The file.
         path: PathBuf,
@@ -100,12 +89,6 @@ pub enum Error {
         /// What it is.
         kind: &'static str,
     },
-    /// The file is a database of another program.
-    #[error("`{}` is not a journal of cuegate", .path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
     /// The journal was opened for reading only.
     #[error("journal `{}` is open for reading only", .path.display())]
     ReadOnly {
@@ -113,7 +96,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A newer program has written the journal: it can be read, not written.
-    #[error("journal `{}` has format {found}; this program writes format {supported}", .path.display())]
+    #[error("`{}` has format {found}; this program writes format {supported}", .path.display())]
     TooNew {
         /// The file.
         path: PathBuf,
@@ -123,28 +106,24 @@ pub enum Error {
         supported: u32,
     },
     /// The content of the journal differs from what was written.
-    #[error("journal `{}` is damaged: {what}", .path.display())]
+    #[error("`{}` is damaged: {what}", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// The damage.
         what: String,
-        /// What the store says.
-        #[source]
-        source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
     /// Other processes kept the journal locked for too long.
-    #[error("journal `{}` is busy: could not {doing}", .path.display())]
+    #[error("`{}` is busy: could not {doing}", .path.display())]
     Busy {
         /// The file.
         path: PathBuf,
         /// What was to be done.
         doing: &'static str,
-        /// What the store says.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The system refused a file or folder of the journal.
+    /// The system refused a file or folder of the journal: a full disk, a missing right, a failing device.
+    ///
+    /// After a failed append it is unknown whether the record was stored. Read the run again.
     #[error("could not {doing} `{}`", .path.display())]
     Io {
         /// The file or folder.
@@ -155,18 +134,11 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The store failed: a full disk, a missing right, a failing device.
-    ///
-    /// After a failed append it is unknown whether the record was stored. Read the run again.
-    #[error("journal `{}`: could not {doing}", .path.display())]
-    Store {
-        /// The file.
-        path: PathBuf,
-        /// What was to be done.
-        doing: &'static str,
-        /// What the store says.
-        #[source]
-        source: Box<dyn std::error::Error + Send + Sync>,
+    /// A record, a message or the name of a machine is longer than the format can say.
+    #[error("a part of run `{run}` is too long to be stored")]
+    TooLong {
+        /// The run.
+        run: RunId,
     },
 }
 
@@ -183,23 +155,15 @@ impl Error {
                 "use the newer cuegate that wrote it; this one can only read it".to_owned()
             }
             Self::Damaged { path, .. } => format!(
-                "restore a copy of it with its `-wal`; to start over without its runs, move {} away",
-                journal_and_runs(path)
-            ),
-            Self::JournalLost { path, dir, .. } => format!(
-                "restore a copy of `{}` with its `-wal`; to start over without these runs, move `{}` away",
-                path.display(),
-                dir.display()
+                "restore a copy of it; to go on without the run, move `{}` away",
+                path.parent().unwrap_or(path).display()
             ),
             Self::RecordsLost { found, note, .. } => {
                 let note = note.display();
                 match found {
-                    0 => format!(
-                        "restore a copy of the journal with its `-wal`; to go on without the run, remove `{note}`"
-                    ),
+                    0 => format!("restore a copy of it; to go on without the run, remove `{note}`"),
                     found => format!(
-                        "restore a copy of the journal with its `-wal`; to go on after the {found} records that \
-                         are left, remove `{note}`"
+                        "restore a copy of it; to go on after the {found} records that are left, remove `{note}`"
                     ),
                 }
             }
@@ -209,7 +173,6 @@ impl Error {
                     .to_owned()
             }
             Self::NoFile { .. } => "move it away, and restore the journal if there was one".to_owned(),
-            Self::Foreign { .. } => "give the journal a path of its own".to_owned(),
             Self::Busy { .. } => "look for a stopped process that has the file open".to_owned(),
             _ => return None,
         })
@@ -218,23 +181,5 @@ impl Error {
     /// Returns whether a retry can succeed a moment later.
     pub fn retry_helps(&self) -> bool {
         matches!(self, Self::Busy { .. })
-    }
-}
-
-/// The files to move away in order to start over.
-fn journal_and_runs(path: &std::path::Path) -> String {
-    let runs = path.with_file_name(crate::sqlite::RUNS_DIR);
-    format!("`{}*` and `{}`", path.display(), runs.display())
-}
-
-/// Lists the first runs by name.
-fn format_run_list(runs: &[RunId]) -> String {
-    const SHOWN: usize = 3;
-    let names: Vec<String> = runs.iter().take(SHOWN).map(|run| format!("`{run}`")).collect();
-    let names = names.join(", ");
-    match runs.len() {
-        1 => format!("run {names}"),
-        count if count <= SHOWN => format!("runs {names}"),
-        count => format!("runs {names} and {} more", count - SHOWN),
     }
 }

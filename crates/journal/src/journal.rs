@@ -1,6 +1,7 @@
 //! The journal trait and its data types.
 
 use std::fmt;
+use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,9 +25,9 @@ pub struct NewRecord<'a> {
     pub at_ms: i64,
     /// Its content.
     pub body: &'a [u8],
-    /// Blobs that the body names, stored in the same transaction. Blobs that are already stored may be omitted.
+    /// Blobs that the body names, stored with the record. Those that the run has already are not stored again.
     pub blobs: &'a [Blob],
-    /// Messages that the record handles, removed from the run's inbox in the same transaction.
+    /// Messages that the record handles: they are in the run's inbox no more.
     pub consumes: &'a [MessageId],
 }
 
@@ -41,7 +42,7 @@ pub struct Lease {
     pub owner: Owner,
 }
 
-/// The id of a message, never reused within its journal.
+/// The id of a message, never reused within its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MessageId(pub u64);
 
@@ -73,14 +74,14 @@ pub struct RunSummary {
     pub records: u64,
     /// The holder of its lease, alive or not.
     pub owner: Option<Owner>,
-    /// Which records are lost, if some are. Then reading the run fails.
+    /// What is wrong with it, if that is known without reading it. Then reading the run fails.
     pub damage: Option<String>,
 }
 
 /// Stores the records of runs. Threads of a process share it.
 ///
 /// An operation on one run may fail with [`Error::NoSuchRun`]; a writing operation with [`Error::ReadOnly`] or
-/// [`Error::TooNew`]; any operation with [`Error::Damaged`], [`Error::Busy`], [`Error::Io`] or [`Error::Store`]. The
+/// [`Error::TooNew`]; any operation with [`Error::Damaged`], [`Error::Busy`], [`Error::Io`] or [`Error::NoFile`]. The
 /// methods below only list other errors. Reading a run of which records are lost fails with [`Error::RecordsLost`].
 ///
 /// The implementation defines how durable a finished operation is.
@@ -100,14 +101,29 @@ pub trait Journal: Send + Sync {
     /// another number of records; [`Error::NoSuchMessage`] when a message is not in the inbox (any more).
     fn append(&self, lease: &Lease, expected_seq: u64, record: NewRecord<'_>) -> Result<(), Error>;
 
-    /// Reads the records from `from_seq` on, in order. Past the end the result is empty.
-    fn read(&self, run: &RunId, from_seq: u64) -> Result<Vec<Record>, Error>;
+    /// Reads the records from `from_seq` on, in order, and hands each out until `each` breaks. Past the end there is none.
+    ///
+    /// `each` may read the journal.
+    fn read_each(
+        &self,
+        run: &RunId,
+        from_seq: u64,
+        each: &mut dyn FnMut(Record) -> ControlFlow<()>,
+    ) -> Result<(), Error>;
 
-    /// Stores a blob before a record names it. Equal blobs are stored once.
-    fn put_blob(&self, bytes: &[u8]) -> Result<Digest, Error>;
+    /// As [`read_each`](Self::read_each), all at once: for runs that are known to be short, and tests.
+    fn read(&self, run: &RunId, from_seq: u64) -> Result<Vec<Record>, Error> {
+        let mut records = Vec::new();
+        self.read_each(run, from_seq, &mut |record| {
+            records.push(record);
+            ControlFlow::Continue(())
+        })?;
+        Ok(records)
+    }
 
-    /// Reads a blob and verifies its digest; a mismatch is [`Error::Damaged`].
-    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, Error>;
+    /// Reads a blob that a record of the run was stored with, and verifies its digest; a mismatch is
+    /// [`Error::Damaged`].
+    fn blob(&self, run: &RunId, digest: &Digest) -> Result<Option<Vec<u8>>, Error>;
 
     /// Lists the runs, the newest first.
     fn runs(&self) -> Result<Vec<RunSummary>, Error>;

@@ -28,11 +28,11 @@
 mod digest;
 mod error;
 mod journal;
+pub mod log;
 pub mod memory;
 mod owner;
 mod random_token;
 mod run_id;
-pub mod sqlite;
 
 pub use digest::{Blob, Digest, InvalidDigest};
 pub use error::Error;

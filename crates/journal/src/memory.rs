@@ -1,11 +1,11 @@
 //! A journal in memory, for tests and simulations.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    Blob, Digest, Error, Journal, Lease, Liveness, Message, MessageId, NewRecord, Owner, Record, RunId,
-    RunSummary,
+    Digest, Error, Journal, Lease, Liveness, Message, MessageId, NewRecord, Owner, Record, RunId, RunSummary,
 };
 
 /// Keeps records in memory.
@@ -17,7 +17,6 @@ pub struct MemoryJournal {
 #[derive(Debug, Default)]
 struct State {
     runs: BTreeMap<RunId, Run>,
-    blobs: HashMap<Digest, Vec<u8>>,
     posted: u64,
 }
 
@@ -27,6 +26,7 @@ struct Run {
     age: usize,
     created_at_ms: i64,
     records: Vec<Record>,
+    blobs: HashMap<Digest, Vec<u8>>,
     token: u64,
     owner: Option<Owner>,
     inbox: Vec<Message>,
@@ -39,10 +39,16 @@ impl Journal for MemoryJournal {
             return Err(Error::Exists { run: run.clone() });
         }
         let age = state.runs.len();
-        let (records, inbox) = (Vec::new(), Vec::new());
-        state
-            .runs
-            .insert(run.clone(), Run { age, created_at_ms: at_ms, records, token: 0, owner: None, inbox });
+        let created = Run {
+            age,
+            created_at_ms: at_ms,
+            records: Vec::new(),
+            blobs: HashMap::new(),
+            token: 0,
+            owner: None,
+            inbox: Vec::new(),
+        };
+        state.runs.insert(run.clone(), created);
         Ok(())
     }
 
@@ -65,26 +71,27 @@ impl Journal for MemoryJournal {
         }
         run.inbox = inbox;
         run.records.push(Record { seq: found, at_ms: record.at_ms, body: record.body.to_vec() });
-        for blob in record.blobs {
-            state.keep(blob);
-        }
+        run.blobs.extend(record.blobs.iter().map(|blob| (blob.digest(), blob.bytes().to_vec())));
         Ok(())
     }
 
-    fn read(&self, run: &RunId, from_seq: u64) -> Result<Vec<Record>, Error> {
-        let mut state = self.lock();
-        let records = &state.run_mut(run)?.records;
-        Ok(records.iter().filter(|record| record.seq >= from_seq).cloned().collect())
+    fn read_each(
+        &self,
+        run: &RunId,
+        from_seq: u64,
+        each: &mut dyn FnMut(Record) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
+        let records: Vec<Record> = {
+            let mut state = self.lock();
+            let records = &state.run_mut(run)?.records;
+            records.iter().filter(|record| record.seq >= from_seq).cloned().collect()
+        };
+        let _ = records.into_iter().try_for_each(each);
+        Ok(())
     }
 
-    fn put_blob(&self, bytes: &[u8]) -> Result<Digest, Error> {
-        let blob = Blob::new(bytes.to_vec());
-        self.lock().keep(&blob);
-        Ok(blob.digest())
-    }
-
-    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, Error> {
-        Ok(self.lock().blobs.get(digest).cloned())
+    fn blob(&self, run: &RunId, digest: &Digest) -> Result<Option<Vec<u8>>, Error> {
+        Ok(self.lock().run_mut(run)?.blobs.get(digest).cloned())
     }
 
     fn runs(&self) -> Result<Vec<RunSummary>, Error> {
@@ -150,10 +157,6 @@ impl MemoryJournal {
 impl State {
     fn run_mut(&mut self, run: &RunId) -> Result<&mut Run, Error> {
         self.runs.get_mut(run).ok_or_else(|| Error::NoSuchRun { run: run.clone() })
-    }
-
-    fn keep(&mut self, blob: &Blob) {
-        self.blobs.entry(blob.digest()).or_insert_with(|| blob.bytes().to_vec());
     }
 }
 

@@ -4,7 +4,7 @@
 use cuegate_engine::Record;
 use cuegate_journal::{
     Journal, NewRecord, Owner, RunId,
-    sqlite::{Durability, Options, SqliteJournal},
+    log::{Durability, LogJournal, Options},
 };
 use cuegate_runner::StateDir;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let [_, dir, runs, visits] = args.as_slice() else { panic!("large_journal DIR RUNS VISITS") };
     let home = StateDir::create(dir.as_ref()).unwrap();
-    let journal = SqliteJournal::open(home.journal(), Options { durability: Durability::Relaxed }).unwrap();
+    let journal = LogJournal::open(home.runs(), Options { durability: Durability::Relaxed }).unwrap();
     for index in 0..runs.parse::<i64>().unwrap() {
         write_run(&journal, &format!("run{index:05}"), 8, 1_795_262_400_000 + index * 60_000);
     }
@@ -22,7 +22,7 @@ fn main() {
 }
 
 /// A run of two steps that follow each other; returns the number of its records.
-fn write_run(journal: &SqliteJournal, name: &str, visits: u64, started_ms: i64) -> u64 {
+fn write_run(journal: &LogJournal, name: &str, visits: u64, started_ms: i64) -> u64 {
     let run: RunId = name.parse().unwrap();
     journal.create(&run, started_ms).unwrap();
     let lease = journal.acquire(&run, &Owner::current()).unwrap();

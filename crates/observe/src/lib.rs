@@ -8,6 +8,6 @@ mod observer;
 mod project;
 mod run;
 
-pub use observer::{JournalVersion, Observer};
+pub use observer::Observer;
 pub use project::{Control, Problem, Project, StartRequest};
 pub use run::{RunReader, RunningCommand};

@@ -2,25 +2,19 @@
 
 use std::{
     collections::HashMap,
-    fs,
-    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
 };
 
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{
-    Error as JournalError, Journal, Liveness as Owning, Owner, RunId, RunSummary, sqlite::SqliteJournal,
+    Error as JournalError, Journal, Liveness as Owning, Owner, RunId, RunSummary,
+    log::{JournalVersion, LogJournal},
 };
 use cuegate_runner::{Error, StateDir, read_stored_text};
 use cuegate_view::{Liveness, run_row, runs_object};
 use serde_json::Value;
 
 use crate::run::RunReader;
-
-/// Changes whenever a record was written, seen without opening the journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct JournalVersion([Option<(SystemTime, u64)>; 2]);
 
 /// Reads the runs of one project.
 pub struct Observer {
@@ -48,9 +42,9 @@ impl Observer {
     pub fn journal(&self) -> Result<Option<Arc<dyn Journal>>, Error> {
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         if journal.is_none() {
-            match SqliteJournal::open_read_only(self.home.journal()) {
+            match LogJournal::open_read_only(self.home.runs()) {
                 Ok(opened) => *journal = Some(Arc::new(opened)),
-                // No run was recorded, or a process was killed between creating the file and writing its schema.
+                // No run was recorded.
                 Err(JournalError::Missing { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -58,16 +52,9 @@ impl Observer {
         Ok(journal.clone())
     }
 
-    /// The version of the journal's files.
+    /// Whether anything was recorded since, without opening a run.
     pub fn version(&self) -> JournalVersion {
-        let file = self.home.journal();
-        let mut wal = file.clone().into_os_string();
-        wal.push("-wal");
-        let look = |path: PathBuf| {
-            let about = fs::metadata(path).ok()?;
-            Some((about.modified().ok()?, about.len()))
-        };
-        JournalVersion([look(file), look(wal.into())])
+        JournalVersion::of(&self.home.runs())
     }
 
     /// The runs with records, newest first.
@@ -140,9 +127,9 @@ impl Observer {
         Ok(first.filter(|_| matching.next().is_none()))
     }
 
-    /// A stored text; `None` if it is missing or not UTF-8.
-    pub fn text(&self, blob: &BlobRef) -> Option<String> {
-        read_stored_text(&*self.journal().ok()??, blob).ok()
+    /// A text that a record of a run names; `None` if it is missing or not UTF-8.
+    pub fn text(&self, run: &RunId, blob: &BlobRef) -> Option<String> {
+        read_stored_text(&*self.journal().ok()??, run, blob).ok()
     }
 }
 
@@ -159,15 +146,14 @@ pub(crate) fn liveness_of_owner(owner: Option<&Owner>) -> Liveness {
 mod tests {
     use cuegate_journal::{
         NewRecord, Owner,
-        sqlite::{Durability, Options},
+        log::{Durability, Options},
     };
 
     use super::*;
 
     /// Writes a run that waits for a person.
     fn write(home: &StateDir, name: &str) {
-        let journal =
-            SqliteJournal::open(home.journal(), Options { durability: Durability::Relaxed }).unwrap();
+        let journal = LogJournal::open(home.runs(), Options { durability: Durability::Relaxed }).unwrap();
         let run: RunId = name.parse().unwrap();
         journal.create(&run, 1).unwrap();
         let lease = journal.acquire(&run, &Owner::current()).unwrap();

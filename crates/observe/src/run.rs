@@ -1,10 +1,12 @@
 //! One run: its records as they come, and what its agents do right now.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::ControlFlow};
 
 use cuegate_engine::{CommandId, Event};
 use cuegate_journal::RunId;
-use cuegate_runner::{ActivityReader, Error, TimedActivity, has_inbox_answer, output_so_far, records_from};
+use cuegate_runner::{
+    ActivityReader, Error, TimedActivity, has_inbox_answer, output_so_far, read_each_record,
+};
 use cuegate_view::{Liveness, RunFold, RunState, RunView, SpanKind, Spans, StampedRecord};
 
 use crate::{Observer, observer::liveness_of_owner};
@@ -35,7 +37,8 @@ pub struct RunningCommand {
 #[derive(Debug)]
 pub struct RunReader {
     run: RunId,
-    records: Vec<StampedRecord>,
+    /// The number of records that were read.
+    count: u64,
     fold: RunFold,
     spans: Spans,
     live: Liveness,
@@ -49,7 +52,7 @@ impl RunReader {
         RunReader {
             fold: RunFold::new(run.as_str()),
             run,
-            records: Vec::new(),
+            count: 0,
             spans: Spans::default(),
             live: Liveness::None,
             is_answered: false,
@@ -71,27 +74,54 @@ impl RunReader {
         let Some(journal) = observer.journal()? else { return Ok(false) };
         let live = liveness_of_owner(journal.holder(&self.run)?.as_ref().map(|lease| &lease.owner));
         let is_answered = has_inbox_answer(&*journal, &self.run)?;
-        let new = records_from(&*journal, &self.run, self.records.len() as u64)?;
-        let changed = !new.is_empty() || live != self.live || is_answered != self.is_answered;
-        (self.live, self.is_answered) = (live, is_answered);
-        for entry in new {
+        let (before, mut task) = (self.count, None);
+        let read = read_each_record(&*journal, &self.run, self.count, |entry| {
+            if let (0, Some(Event::RunStarted(started))) = (entry.seq, entry.events.first()) {
+                task.clone_from(&started.task);
+            }
             let stamped = StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
             self.fold.apply(&stamped);
             self.spans.apply(&stamped);
-            self.records.push(stamped);
+            self.count = stamped.seq + 1;
+        });
+        if let Some(task) = task {
+            self.task = observer.text(&self.run, &task);
         }
-        if self.task.is_none()
-            && let Some(Event::RunStarted(started)) =
-                self.records.first().and_then(|first| first.events.first())
-        {
-            self.task = started.task.as_ref().and_then(|task| observer.text(task));
-        }
+        read?;
+        let changed = self.count > before || live != self.live || is_answered != self.is_answered;
+        (self.live, self.is_answered) = (live, is_answered);
         Ok(changed)
     }
 
-    /// Its records so far.
-    pub fn records(&self) -> &[StampedRecord] {
-        &self.records
+    /// The number of its records so far.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Its records from a position on, while `goes_on` says so of the position of the next one. They are read from the
+    /// journal again: a long run has many.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn read_records(
+        &self,
+        observer: &Observer,
+        from_seq: u64,
+        mut goes_on: impl FnMut(&StampedRecord) -> bool,
+    ) -> Result<(), Error> {
+        let Some(journal) = observer.journal()? else { return Ok(()) };
+        let mut unreadable = None;
+        journal.read_each(&self.run, from_seq, &mut |row| match StampedRecord::decode(
+            row.seq, row.at_ms, &row.body,
+        ) {
+            Ok(record) if !goes_on(&record) => ControlFlow::Break(()),
+            Ok(_) => ControlFlow::Continue(()),
+            Err(source) => {
+                unreadable = Some(Error::Record { run: self.run.to_string(), seq: row.seq, source });
+                ControlFlow::Break(())
+            }
+        })?;
+        unreadable.map_or(Ok(()), Err)
     }
 
     /// Its spans so far.

@@ -1,6 +1,6 @@
 //! Writes the records of a batch. Batches have a journal of their own, with the guarantees of that of runs.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use cuegate_engine::{Batch, BatchEvent, BatchRecord};
 use cuegate_journal::{Journal, Lease, NewRecord, Owner, RunId};
@@ -21,17 +21,24 @@ pub struct BatchWriter {
 /// When the journal cannot be read, or holds a record of a newer format.
 pub fn read_batch(journal: &dyn Journal, id: &RunId) -> Result<(Batch, i64, u64), Error> {
     let (mut batch, mut began, mut seq) = (Batch::default(), 0, 0);
-    for row in journal.read(id, 0)? {
-        let record = BatchRecord::parse(&row.body).map_err(|source| Error::Record {
-            run: id.to_string(),
-            seq: row.seq,
-            source,
-        })?;
+    let mut unreadable = None;
+    journal.read_each(id, 0, &mut |row| {
+        let record = match BatchRecord::parse(&row.body) {
+            Ok(record) => record,
+            Err(source) => {
+                unreadable = Some(Error::Record { run: id.to_string(), seq: row.seq, source });
+                return ControlFlow::Break(());
+            }
+        };
         if seq == 0 {
             began = row.at_ms;
         }
         seq += 1;
         record.events.iter().for_each(|event| batch.apply(event));
+        ControlFlow::Continue(())
+    })?;
+    if let Some(unreadable) = unreadable {
+        return Err(unreadable);
     }
     Ok((batch, began, seq))
 }

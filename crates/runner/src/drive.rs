@@ -118,7 +118,10 @@ pub async fn drive_run<P: Executor + 'static>(
             if *stop.borrow() || has_ended(writer.run()) {
                 break;
             }
-            for command in list_pending_commands(writer.flow(), writer.run()) {
+            let pending = list_pending_commands(writer.flow(), writer.run());
+            // What is no longer pending never is again.
+            started.retain(|id| pending.iter().any(|command| command.id() == *id));
+            for command in pending {
                 let id = command.id();
                 if started.insert(id) {
                     let execution =

@@ -39,6 +39,6 @@ pub use http::{get_status, post_json};
 pub use local::{ExecutorSettings, FormerProviders, LocalExecutor, put_back, state_of};
 pub use poll::check_polled_path;
 pub use prompt_text::{join_prompt_parts, read_stored_text};
-pub use run_writer::{Entry, RunWriter, read_records, records_from};
+pub use run_writer::{Entry, RunWriter, read_each_record, read_first_record, read_records, read_run};
 pub use state_dir::StateDir;
 pub use trace::Trace;

@@ -164,7 +164,7 @@ impl LocalExecutor {
                 let started = SystemTime::now();
                 let journal = &*self.setting.journal;
                 let value = |(name, blob): &(Str, BlobRef)| {
-                    Ok((name.to_string().into(), read_stored_text(journal, blob)?.into()))
+                    Ok((name.to_string().into(), read_stored_text(journal, &self.setting.run, blob)?.into()))
                 };
                 let env = command.values.iter().map(value).collect::<Result<_, Error>>()?;
                 let launch = Launch {
@@ -388,7 +388,7 @@ impl Executor for LocalExecutor {
 
     fn keep(&self, run: &Run) -> Result<(), Error> {
         let ExecutorSettings { home, run: id, journal, .. } = &self.setting;
-        reports::write_report_files(&**journal, &home.run(id), &run.context.reports)
+        reports::write_report_files(&**journal, id, &home.run(id), &run.context.reports)
     }
 
     fn forget(&self, id: CommandId) {

@@ -2,7 +2,7 @@
 
 use cuegate_engine::{FenceKey, PromptPart};
 use cuegate_flow::model::BlobRef;
-use cuegate_journal::Journal;
+use cuegate_journal::{Journal, RunId};
 
 use crate::error::Error;
 
@@ -13,6 +13,7 @@ use crate::error::Error;
 /// When the journal lacks a value or cannot be read.
 pub fn join_prompt_parts(
     journal: &dyn Journal,
+    run: &RunId,
     fence_key: &FenceKey,
     parts: &[PromptPart],
 ) -> Result<String, Error> {
@@ -21,7 +22,7 @@ pub fn join_prompt_parts(
         match part {
             PromptPart::Text(part) => text.push_str(part),
             PromptPart::Blob { blob, fence } => {
-                let value = read_stored_text(journal, blob)?;
+                let value = read_stored_text(journal, run, blob)?;
                 match fence {
                     None => text.push_str(&value),
                     Some(label) => text.push_str(&fence_key.enclose(label, &value)),
@@ -32,13 +33,13 @@ pub fn join_prompt_parts(
     Ok(text)
 }
 
-/// Reads a stored text.
+/// Reads a text that a record of a run names.
 ///
 /// # Errors
 /// When the journal lacks it or cannot be read.
-pub fn read_stored_text(journal: &dyn Journal, blob: &BlobRef) -> Result<String, Error> {
+pub fn read_stored_text(journal: &dyn Journal, run: &RunId, blob: &BlobRef) -> Result<String, Error> {
     let missing = || Error::Blob { digest: blob.digest.clone() };
     let digest = blob.digest.parse().map_err(|_| missing())?;
-    let bytes = journal.blob(&digest)?.ok_or_else(missing)?;
+    let bytes = journal.blob(run, &digest)?.ok_or_else(missing)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use cuegate_engine::{ReportFile, Reports};
-use cuegate_journal::Journal;
+use cuegate_journal::{Journal, RunId};
 
 use crate::{
     error::{Error, io_error_at as failed},
@@ -20,19 +20,24 @@ const PARTIAL: &str = ".cuegate-partial";
 ///
 /// # Errors
 /// The first failure: the journal lacks a report, a file cannot be written, or a link leads out of the folder.
-pub(crate) fn write_report_files(journal: &dyn Journal, run: &Path, reports: &Reports) -> Result<(), Error> {
-    reports.files().iter().map(|report| keep_one(journal, run, report)).fold(Ok(()), Result::and)
+pub(crate) fn write_report_files(
+    journal: &dyn Journal,
+    run: &RunId,
+    folder: &Path,
+    reports: &Reports,
+) -> Result<(), Error> {
+    reports.files().iter().map(|report| keep_one(journal, run, folder, report)).fold(Ok(()), Result::and)
 }
 
-fn keep_one(journal: &dyn Journal, run: &Path, report: &ReportFile<'_>) -> Result<(), Error> {
-    let file = run.join(&report.path);
+fn keep_one(journal: &dyn Journal, run: &RunId, folder: &Path, report: &ReportFile<'_>) -> Result<(), Error> {
+    let file = folder.join(&report.path);
     let metadata = fs::symlink_metadata(&file).ok().filter(fs::Metadata::is_file);
-    let content = read_stored_text(journal, &report.version.content)?;
+    let content = read_stored_text(journal, run, &report.version.content)?;
     let same_length = metadata.is_some_and(|metadata| metadata.len() == content.len() as u64);
     if same_length && fs::read(&file).is_ok_and(|there| there == content.as_bytes()) {
         return Ok(());
     }
-    let folder = folder_of(run, &file)?;
+    let folder = folder_of(folder, &file)?;
     let name = file.file_name().unwrap_or_default();
     let partial = folder.join(PARTIAL);
     // Agents can write here: replace a link of that name instead of following it.
@@ -89,10 +94,10 @@ mod tests {
         let journal = journal(&["one", "two", "deep"]);
         let mut reports = Reports::default();
         reports.write(&"a.md".into(), version("one", 1));
-        write_report_files(&journal, folder.path(), &reports).unwrap();
+        write_report_files(&journal, &"r1".parse().unwrap(), folder.path(), &reports).unwrap();
         reports.write(&"a.md".into(), version("two", 2));
         reports.write(&"b/c.md".into(), version("deep", 3));
-        write_report_files(&journal, folder.path(), &reports).unwrap();
+        write_report_files(&journal, &"r1".parse().unwrap(), folder.path(), &reports).unwrap();
         let read = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
         assert_eq!(read("reports/a.md"), "two");
         assert_eq!(read("report-versions/1/a.md"), "one");
@@ -100,7 +105,7 @@ mod tests {
         // Changed and lost files are written again.
         fs::write(folder.path().join("reports/a.md"), "bad").unwrap();
         fs::remove_file(folder.path().join("reports/b/c.md")).unwrap();
-        write_report_files(&journal, folder.path(), &reports).unwrap();
+        write_report_files(&journal, &"r1".parse().unwrap(), folder.path(), &reports).unwrap();
         assert_eq!((read("reports/a.md"), read("reports/b/c.md")), ("two".into(), "deep".into()));
         assert_eq!(fs::read_dir(folder.path().join("reports")).unwrap().count(), 2);
     }
@@ -115,11 +120,11 @@ mod tests {
         fs::create_dir(folder.path().join("reports")).unwrap();
         fs::write(outside.path().join("kept"), "mine").unwrap();
         symlink(outside.path().join("kept"), folder.path().join("reports/a.md")).unwrap();
-        write_report_files(&journal, folder.path(), &reports).unwrap();
+        write_report_files(&journal, &"r1".parse().unwrap(), folder.path(), &reports).unwrap();
         assert_eq!(fs::read_to_string(outside.path().join("kept")).unwrap(), "mine");
         fs::remove_dir_all(folder.path().join("reports")).unwrap();
         symlink(outside.path(), folder.path().join("reports")).unwrap();
-        assert!(write_report_files(&journal, folder.path(), &reports).is_err());
+        assert!(write_report_files(&journal, &"r1".parse().unwrap(), folder.path(), &reports).is_err());
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 1);
     }
     #[test]
@@ -131,7 +136,7 @@ mod tests {
         reports.write(&"c.md".into(), version("two", 2));
         fs::create_dir(folder.path().join("reports")).unwrap();
         fs::write(folder.path().join("reports/a"), "in the way").unwrap();
-        assert!(write_report_files(&journal, folder.path(), &reports).is_err());
+        assert!(write_report_files(&journal, &"r1".parse().unwrap(), folder.path(), &reports).is_err());
         assert_eq!(fs::read_to_string(folder.path().join("reports/c.md")).unwrap(), "two");
     }
 }

@@ -1,10 +1,10 @@
 //! The run writer: the only place that writes the records of a run.
 
-use std::{collections::HashSet, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
-use cuegate_engine::{Completion, Decision, Event, Moment, Record, ResumeSettings, Run, Start, decide};
+use cuegate_engine::{Completion, Decision, Event, Moment, Record, ResumeSettings, Run, Start};
 use cuegate_flow::model::Flow;
-use cuegate_journal::{Blob, Digest, Journal, Lease, MessageId, NewRecord, Owner, RunId};
+use cuegate_journal::{Blob, Journal, Lease, MessageId, NewRecord, Owner, RunId};
 
 use crate::{
     clock::{Clock, MachineClock},
@@ -27,8 +27,6 @@ pub struct RunWriter {
     lease: Lease,
     flow: Arc<Flow>,
     run: Run,
-    /// Digests of texts that this process has stored: prompts repeat from visit to visit.
-    stored: HashSet<Digest>,
     clock: Arc<dyn Clock>,
     /// The elapsed time of the clock at the last record, or when the run was opened.
     since: Duration,
@@ -38,27 +36,73 @@ pub struct RunWriter {
 const JOURNAL_TIME_MIN: Duration = Duration::from_secs(1);
 const JOURNAL_TIME_MAX: Duration = Duration::from_secs(15);
 
-/// All records of a run, in order.
+/// All records of a run, in order. Prefer [`read_each_record`] where they are only looked through: a long run has many.
 ///
 /// # Errors
 /// When the journal cannot be read, or holds a record of a newer format.
 pub fn read_records(journal: &dyn Journal, run: &RunId) -> Result<Vec<Entry>, Error> {
-    records_from(journal, run, 0)
+    let mut entries = Vec::new();
+    read_each_record(journal, run, 0, |entry| entries.push(entry))?;
+    Ok(entries)
 }
 
-/// The records of a run from a position on, in order.
+/// Hands out the records of a run from a position on, in order.
 ///
 /// # Errors
 /// As [`read_records`].
-pub fn records_from(journal: &dyn Journal, run: &RunId, from_seq: u64) -> Result<Vec<Entry>, Error> {
-    journal
-        .read(run, from_seq)?
-        .into_iter()
-        .map(|row| match Record::parse(&row.body) {
-            Ok(record) => Ok(Entry { seq: row.seq, at_ms: row.at_ms, events: record.events }),
-            Err(source) => Err(Error::Record { run: run.to_string(), seq: row.seq, source }),
-        })
-        .collect()
+pub fn read_each_record(
+    journal: &dyn Journal,
+    run: &RunId,
+    from_seq: u64,
+    mut each: impl FnMut(Entry),
+) -> Result<(), Error> {
+    let mut unreadable = None;
+    journal.read_each(run, from_seq, &mut |row| match Record::parse(&row.body) {
+        Ok(record) => {
+            each(Entry { seq: row.seq, at_ms: row.at_ms, events: record.events });
+            ControlFlow::Continue(())
+        }
+        Err(source) => {
+            unreadable = Some(Error::Record { run: run.to_string(), seq: row.seq, source });
+            ControlFlow::Break(())
+        }
+    })?;
+    unreadable.map_or(Ok(()), Err)
+}
+
+/// The first record of a run, with its start; `None` if it has none.
+///
+/// # Errors
+/// As [`read_records`].
+pub fn read_first_record(journal: &dyn Journal, run: &RunId) -> Result<Option<Entry>, Error> {
+    let mut first = None;
+    journal.read_each(run, 0, &mut |row| {
+        first = Some(row);
+        ControlFlow::Break(())
+    })?;
+    let Some(row) = first else { return Ok(None) };
+    match Record::parse(&row.body) {
+        Ok(record) => Ok(Some(Entry { seq: row.seq, at_ms: row.at_ms, events: record.events })),
+        Err(source) => Err(Error::Record { run: run.to_string(), seq: row.seq, source }),
+    }
+}
+
+/// The state of a run after its last record.
+///
+/// # Errors
+/// As [`read_records`].
+pub fn read_run(journal: &dyn Journal, id: &RunId) -> Result<Run, Error> {
+    Ok(fold_run(journal, id)?.0)
+}
+
+/// The state of a run after its last record, and when that was written.
+fn fold_run(journal: &dyn Journal, id: &RunId) -> Result<(Run, i64), Error> {
+    let (mut run, mut last) = (Run::default(), 0);
+    read_each_record(journal, id, 0, |entry| {
+        run.apply_record(&entry.events);
+        last = entry.at_ms;
+    })?;
+    Ok((run, last))
 }
 
 impl RunWriter {
@@ -90,8 +134,7 @@ impl RunWriter {
     ) -> Result<(RunWriter, Entry), Error> {
         let lease = RunWriter::claim_lease(&*journal, id, clock.now_ms())?;
         let since = clock.elapsed();
-        let mut writer =
-            RunWriter { journal, lease, flow, run: Run::default(), stored: HashSet::new(), clock, since };
+        let mut writer = RunWriter { journal, lease, flow, run: Run::default(), clock, since };
         let entry = writer.commit(Completion::Start(Box::new(start)), texts, &[])?;
         Ok((writer, entry.expect("a run that has not begun can begin")))
     }
@@ -105,7 +148,7 @@ impl RunWriter {
         let owner = Owner::current();
         match journal.create(id, now_ms) {
             Err(exists @ cuegate_journal::Error::Exists { .. }) => match journal.holder(id)? {
-                Some(lease) if lease.owner == owner && journal.read(id, 0)?.is_empty() => Ok(lease),
+                Some(lease) if lease.owner == owner && read_first_record(journal, id)?.is_none() => Ok(lease),
                 _ => Err(exists.into()),
             },
             created => {
@@ -122,11 +165,9 @@ impl RunWriter {
     pub fn reopen(journal: Arc<dyn Journal>, id: &RunId, flow: Arc<Flow>) -> Result<RunWriter, Error> {
         let lease = journal.acquire(id, &Owner::current())?;
         // Read after taking the lease, so that no other process appends.
-        let entries = read_records(&*journal, id)?;
-        let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-        let last = entries.last().map_or(0, |entry| entry.at_ms);
+        let (run, last) = fold_run(&*journal, id)?;
         let clock = Arc::new(MachineClock::not_before(last));
-        Ok(RunWriter { journal, lease, flow, run, stored: HashSet::new(), since: clock.elapsed(), clock })
+        Ok(RunWriter { journal, lease, flow, run, since: clock.elapsed(), clock })
     }
 
     /// The clock of the run.
@@ -155,19 +196,24 @@ impl RunWriter {
         let at_ms = self.clock.now_ms();
         let driven = self.elapsed();
         let driven_ms = u64::try_from(driven.as_millis()).unwrap_or(u64::MAX);
+        let seq = self.run.seq;
         let Decision { events, blobs } =
-            decide(&self.flow, &self.run, Moment { at_ms, driven_ms }, completion);
+            self.run.advance(&self.flow, Moment { at_ms, driven_ms }, completion);
         if events.is_empty() {
             return Ok(None);
         }
         let record = Record { v: Record::VERSION, events };
         let body = serde_json::to_vec(&record).expect("events are plain data and can be written as JSON");
-        let mut blobs: Vec<Blob> = texts.into_iter().chain(blobs).map(Blob::new).collect();
-        blobs.retain(|blob| !self.stored.contains(&blob.digest()));
-        let seq = self.run.seq;
-        self.journal.append(&self.lease, seq, NewRecord { at_ms, body: &body, blobs: &blobs, consumes })?;
-        self.stored.extend(blobs.iter().map(Blob::digest));
-        self.run.apply_record(&record.events);
+        let blobs: Vec<Blob> = texts.into_iter().chain(blobs).map(Blob::new).collect();
+        let appended =
+            self.journal.append(&self.lease, seq, NewRecord { at_ms, body: &body, blobs: &blobs, consumes });
+        if let Err(error) = appended {
+            // The run is ahead of its journal now. If that cannot be read either, the next append is refused.
+            if let Ok((journaled, _)) = fold_run(&*self.journal, &self.lease.run) {
+                self.run = journaled;
+            }
+            return Err(error.into());
+        }
         // Whole milliseconds only: the next record includes the rest.
         self.since += Duration::from_millis(driven_ms);
         Ok(Some(Entry { seq, at_ms, events: record.events }))

@@ -7,7 +7,7 @@ use std::{
 
 use cuegate_engine::CommandId;
 use cuegate_flow::model::BlobRef;
-use cuegate_journal::{RunId, sqlite::RUNS_DIR};
+use cuegate_journal::{RunId, log::RUNS_DIR};
 
 use crate::error::{Error, io_error_at};
 
@@ -53,12 +53,12 @@ impl StateDir {
         &self.dir
     }
 
-    /// The journal of all runs.
-    pub fn journal(&self) -> PathBuf {
-        self.dir.join("journal.db")
+    /// The folder with a folder for each run, which is the journal.
+    pub fn runs(&self) -> PathBuf {
+        self.dir.join(RUNS_DIR)
     }
 
-    /// The folder of the journal of all batches.
+    /// The folder with a folder for each batch, which is their journal.
     pub fn batches(&self) -> PathBuf {
         self.dir.join("batches")
     }
@@ -70,7 +70,7 @@ impl StateDir {
 
     /// Files of one run.
     pub fn run(&self, run: &RunId) -> PathBuf {
-        self.dir.join(RUNS_DIR).join(run.as_str())
+        self.runs().join(run.as_str())
     }
 
     /// The git folder of the agents of one run.

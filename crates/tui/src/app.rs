@@ -148,8 +148,9 @@ impl App {
         let observer = self.project.observer();
         match &mut self.run {
             Some(run) => {
-                run.reader.refresh(observer)?;
-                run.view = run.reader.view();
+                if run.reader.refresh(observer)? {
+                    run.view = run.reader.view();
+                }
                 run.working = run.reader.working(observer, OUTPUT_LINES);
             }
             None => {

@@ -3,7 +3,7 @@
 use cuegate_engine::{Event, WaitKind};
 use cuegate_observe::{Observer, RunningCommand};
 use cuegate_view::{
-    RunState, Span, SpanKind, clean_lines, clean_to_one_line, describe_spending, target_word,
+    RunState, Span, SpanKind, StampedRecord, clean_lines, clean_to_one_line, describe_spending, target_word,
 };
 use ratatui::{
     Frame,
@@ -227,24 +227,19 @@ pub(crate) fn visit_text(run: &OneRun, observer: &Observer) -> Vec<String> {
         lines.extend(text.unwrap_or_default().lines().map(|line| format!("  {}", clean_lines(line))));
         lines.push(String::new());
     };
-    for record in run.reader.records().iter().filter(|record| (visit.from_seq..=last).contains(&record.seq)) {
+    let text_of = |blob: &_| observer.text(run.reader.id(), blob);
+    let mut show = |record: &StampedRecord| {
         for event in &record.events {
             match event {
                 Event::Answered { step, kind, output, text, prompt, .. } if record.seq > visit.from_seq => {
-                    put(
-                        format!("prompt of {step} ({})", kind.as_str()),
-                        prompt.as_ref().and_then(|blob| observer.text(blob)),
-                    );
-                    let answer = output.as_ref().or(text.as_ref()).and_then(|blob| observer.text(blob));
+                    put(format!("prompt of {step} ({})", kind.as_str()), prompt.as_ref().and_then(text_of));
+                    let answer = output.as_ref().or(text.as_ref()).and_then(text_of);
                     put(format!("answer of {step}"), answer.map(|answer| indent_json(&answer)));
                 }
                 Event::CommandFinished { validator, ended, stdout, stderr, .. }
                     if record.seq > visit.from_seq =>
                 {
-                    let output = [stdout, stderr]
-                        .into_iter()
-                        .filter_map(|blob| observer.text(blob))
-                        .collect::<String>();
+                    let output = [stdout, stderr].into_iter().filter_map(text_of).collect::<String>();
                     put(format!("validator {validator}: {ended}"), Some(output));
                 }
                 Event::Faulted { step, class, message, .. } => {
@@ -254,17 +249,22 @@ pub(crate) fn visit_text(run: &OneRun, observer: &Observer) -> Vec<String> {
                     put(format!("answer of {step} rejected"), Some(why.clone()))
                 }
                 Event::PersonAsked { question, .. } => {
-                    put("question to a person".to_owned(), observer.text(question))
+                    put("question to a person".to_owned(), text_of(question))
                 }
-                Event::PersonAnswered { text, .. } => {
-                    put("answer of a person".to_owned(), observer.text(text))
-                }
-                Event::ReportWritten { name, content, .. } => {
-                    put(format!("report {name}"), observer.text(content))
-                }
+                Event::PersonAnswered { text, .. } => put("answer of a person".to_owned(), text_of(text)),
+                Event::ReportWritten { name, content, .. } => put(format!("report {name}"), text_of(content)),
                 _ => {}
             }
         }
+    };
+    let read = run.reader.read_records(observer, visit.from_seq, |record| {
+        if record.seq <= last {
+            show(record);
+        }
+        record.seq < last
+    });
+    if let Err(error) = read {
+        lines.push(format!("the run cannot be read: {error}"));
     }
     if lines.is_empty() {
         lines.push("nothing has ended in this visit yet".to_owned());

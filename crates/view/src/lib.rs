@@ -71,7 +71,7 @@ pub use run_start::{RunStartFacts, render_run_start};
 pub use runs::{run_row, runs_json, runs_object, runs_table};
 pub use show::{KnownValues, prompt_preview, render_flow, show_json};
 pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};
-pub use stamped::{StampedRecord, Texts, files_of_unknown_origin};
+pub use stamped::{StampedRecord, Texts};
 pub use status::{describe_spending, render_status, target_word};
 pub use summary::{
     ActionRows, AnswerModes, AskCounts, CheckOutcome, EffectRow, EffectState, FaultRow, GateFile, HandoffRow,

@@ -22,7 +22,7 @@ pub struct StampedRecord {
 impl StampedRecord {
     /// Keeps `files` up to date: files that were found changed when a run was resumed after its process had died, and that
     /// no tool call of the agent that was cut off names. The agent or a person changed them.
-    pub(crate) fn update_unknown_changes(&self, files: &mut BTreeSet<String>) {
+    pub fn update_unknown_changes(&self, files: &mut BTreeSet<String>) {
         let has = |is: fn(&Event) -> bool| self.events.iter().any(is);
         if has(|event| matches!(event, Event::Resumed { .. })) {
             let seen = self.events.iter().flat_map(|event| match event {
@@ -49,13 +49,6 @@ impl StampedRecord {
     pub fn decode(seq: u64, at_ms: i64, body: &[u8]) -> Result<StampedRecord, UnreadableRecord> {
         Ok(StampedRecord { seq, at_ms, events: Record::parse(body)?.events })
     }
-}
-
-/// The files of a run that changed while no process drove it, and of which no tool call of an agent tells.
-pub fn files_of_unknown_origin(records: &[StampedRecord]) -> BTreeSet<String> {
-    let mut files = BTreeSet::new();
-    records.iter().for_each(|record| record.update_unknown_changes(&mut files));
-    files
 }
 
 /// Whether the target of a tool call, a path or a shell line, contains the name of a file as a whole word.

@@ -4,6 +4,9 @@ import { json, text } from "./api.js";
 import { reviewPatch } from "./diff.js";
 import { clock, count, dateTime, duration, h, inCode, money, show, target } from "./dom.js";
 
+/** The run whose visit is shown, which has the texts. */
+let shownRun = null;
+
 /** A text; a long one is loaded when it is wanted. */
 function long(value, pretty = false) {
   if (value === null || value === undefined) return null;
@@ -12,7 +15,7 @@ function long(value, pretty = false) {
       type: "button",
       onclick: async () => {
         try {
-          show(box, body(await text(`/blobs/${value.blob}`), pretty));
+          show(box, body(await text(`/runs/${shownRun}/blobs/${value.blob}`), pretty));
         } catch (error) {
           show(box, h("p", { class: "problem" }, error.message));
         }
@@ -135,6 +138,7 @@ function ownEvents(events, span) {
 
 /** Shows a visit in a box. `span` has the records of the visit. */
 export async function showVisit(box, run, span) {
+  shownRun = run;
   const range = `from_seq=${span.from_seq}${span.to_seq === undefined ? "" : `&to_seq=${span.to_seq}`}`;
   const events = ownEvents((await json(`/runs/${run}/events?${range}`)).events, span);
   const changes = h("div", { class: "changes" }, h("button", {

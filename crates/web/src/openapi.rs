@@ -108,7 +108,7 @@ const ROUTES: [Route; 26] = [
         RouteAnswer::Text("text/plain"),
     ),
     define_get_route(
-        "/blobs/{digest}",
+        "/runs/{run}/blobs/{digest}",
         "A text that an event names by its digest.",
         &[],
         RouteAnswer::Text("text/plain"),

@@ -18,7 +18,7 @@ use cuegate_engine::{
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{
     Journal, RunId,
-    sqlite::{Durability, Options, SqliteJournal},
+    log::{Durability, LogJournal, Options},
 };
 use cuegate_runner::{BatchWriter, StateDir};
 use cuegate_view::RunState;
@@ -264,16 +264,13 @@ fn explain_held_batch(id: &RunId, error: cuegate_runner::Error) -> Failure {
 /// # Errors
 /// When it cannot be opened.
 pub fn open_journal(home: &StateDir) -> Result<Arc<dyn Journal>, Failure> {
-    let folder = home.batches();
-    fs::create_dir_all(&folder)
-        .map_err(|error| Failure::environment(format!("failed to create `{}`: {error}", folder.display())))?;
     let options = Options { durability: Durability::Synced };
-    Ok(Arc::new(SqliteJournal::open(folder.join("journal.db"), options)?))
+    Ok(Arc::new(LogJournal::open(home.batches(), options)?))
 }
 
 /// The validator that ended a failed run and failed before its first call as well: the next run would end in the same way.
 pub fn failed_before(journal: &dyn Journal, run: &str) -> Option<String> {
-    let (view, _) = project::view_of(journal, &run.parse().ok()?).ok()?;
+    let view = project::view_of(journal, &run.parse().ok()?).ok()?;
     let is_failed = matches!(view.state, RunState::Ended(EndState::Failed | EndState::Exhausted));
     let last = view.validators.last().filter(|last| is_failed && !last.passed)?;
     view.failed_before.iter().any(|name| **name == *last.validator).then(|| last.validator.to_string())
@@ -299,7 +296,7 @@ pub fn run_of(journal: &dyn Journal, run: &str) -> Result<RunStopped, String> {
     if known.is_none_or(|known| known.records == 0) {
         return Ok(not_started());
     }
-    let (view, _) = project::view_of(journal, &id).map_err(|failure| unreadable(failure.message))?;
+    let view = project::view_of(journal, &id).map_err(|failure| unreadable(failure.message))?;
     let stop = match &view.state {
         RunState::Ended(EndState::Completed) => StopKind::Completed,
         RunState::Ended(_) => StopKind::Failed,

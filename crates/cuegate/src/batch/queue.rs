@@ -310,7 +310,7 @@ fn find_proposals(
             batch.taken.iter().filter(|taken| taken.task.key == key).filter_map(|taken| taken.run.clone())
         {
             let Ok(id) = run.parse::<RunId>() else { continue };
-            let Ok((view, _)) = crate::project::view_of(known.runs, &id) else { continue };
+            let Ok(view) = crate::project::view_of(known.runs, &id) else { continue };
             let opened = view.acts.effects.iter().filter(|row| row.kind == EffectKind::PullRequest);
             found.extend(opened.filter_map(|row| Some((run.clone(), row.url.clone()?))));
         }

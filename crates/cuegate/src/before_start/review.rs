@@ -1,6 +1,7 @@
 //! Asks before a definition that nobody may have read does what only the user decides: it takes the name of a built-in
 //! one or one of the home folder, or turns the sandbox off. An agent of an earlier run may have written it.
 
+use crate::project::FoldedRun;
 use std::{collections::BTreeMap, fs, os::unix::fs::MetadataExt as _, path::Path};
 
 use cuegate_flow::model::{BlobRef, Flow, sandbox::SandboxRule};
@@ -170,11 +171,12 @@ fn writer_of(home: &StateDir, path: &str) -> Result<Option<String>, Failure> {
     let written = times_of(&home.root().join(path));
     let runs = journal.runs()?.into_iter().filter(|run| run.records > 0 && run.damage.is_none());
     for run in runs.take(RUNS_MAX) {
-        let Ok((view, records)) = project::view_of(&*journal, &run.run) else { continue };
+        let Ok(FoldedRun { view, last_ms: last, .. }) = FoldedRun::read(&*journal, &run.run) else {
+            continue;
+        };
         let changed = view.changed_files.iter().any(|file| Path::new(file).starts_with(path));
-        let begun = records.first().map_or(i64::MAX, |record| record.at_ms) - SLACK_MS;
+        let begun = view.started_ms.unwrap_or(i64::MAX) - SLACK_MS;
         // A suspended run has no processes. One that was killed may have worked for longer than its last record says.
-        let last = records.last().map(|record| record.at_ms);
         let suspended = last.filter(|_| matches!(view.state, RunState::Suspended(_)));
         let ended = view.ended_ms.or(suspended).map_or(i64::MAX, |ended| ended.saturating_add(SLACK_MS));
         if changed || written.iter().any(|time| (begun..=ended).contains(time)) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cuegate_engine::Event;
 use cuegate_flow::model::BlobRef;
-use cuegate_journal::Journal;
+use cuegate_journal::{Journal, RunId};
 use cuegate_provider::Activity;
 use cuegate_runner::{Entry, Notice, now_ms, read_stored_text};
 use cuegate_view::{
@@ -24,12 +24,14 @@ pub(super) struct LivePrinter {
     status: StatusLine,
     doing: Option<String>,
     journal: Arc<dyn Journal>,
+    run: RunId,
 }
 
 impl LivePrinter {
-    pub(super) fn new(journal: Arc<dyn Journal>) -> LivePrinter {
+    pub(super) fn new(journal: Arc<dyn Journal>, run: RunId) -> LivePrinter {
         LivePrinter {
             journal,
+            run,
             timeline: Timeline::new(TimeZone::system())
                 .with_width(print::is_terminal().then(print::stderr_width)),
             status: StatusLine::new(print::has_progress()),
@@ -85,7 +87,7 @@ impl LivePrinter {
 
     /// Prints the last lines of commands that failed.
     fn show_failed_commands(&self, entry: &Entry) {
-        let texts = |blob: &BlobRef| read_stored_text(&*self.journal, blob).ok();
+        let texts = |blob: &BlobRef| read_stored_text(&*self.journal, &self.run, blob).ok();
         for event in &entry.events {
             if let Event::CommandFinished { passed: false, stdout, stderr, .. } = event {
                 for line in output_tail([stdout, stderr], &texts, OUTPUT_LINES) {

@@ -208,7 +208,8 @@ fn render_hyperlink(target: &Path, text: &str) -> String {
 
 /// Prints a line that may have styles of our own.
 fn write_styled_line(text: &str) {
-    if writeln!(std::io::stderr().lock(), "{text}").is_err() {
+    // Standard error has no buffer: a line and its end would be two writes, between which another process can write.
+    if std::io::stderr().lock().write_all(format!("{text}\n").as_bytes()).is_err() {
         UNREAD.store(true, Ordering::Relaxed);
     }
 }

@@ -14,7 +14,7 @@ use std::{os::fd::OwnedFd, sync::Arc};
 
 use cuegate_flow::model::BlobRef;
 use cuegate_formats::{FILE_BYTES_MAX, Files, ReadError};
-use cuegate_journal::{Digest, Journal};
+use cuegate_journal::{Digest, Journal, RunId};
 
 /// Files in a folder. Nothing outside is read, not even through a symbolic link, except for the folders that are shared
 /// between projects: those of the user and of an installed TAKT.
@@ -236,16 +236,18 @@ impl Files for WatchedFiles<'_> {
 /// The files of a run's definition, from its journal.
 pub struct KeptFiles<'j> {
     journal: &'j dyn Journal,
+    run: &'j RunId,
     files: BTreeMap<String, BlobRef>,
 }
 
 impl<'j> KeptFiles<'j> {
-    /// The journal's blobs by file path.
+    /// The texts of a run by file path.
     pub fn new(
         journal: &'j dyn Journal,
+        run: &'j RunId,
         files: impl IntoIterator<Item = (String, BlobRef)>,
     ) -> KeptFiles<'j> {
-        KeptFiles { journal, files: files.into_iter().collect() }
+        KeptFiles { journal, run, files: files.into_iter().collect() }
     }
 }
 
@@ -254,7 +256,7 @@ impl Files for KeptFiles<'_> {
         let blob = self.files.get(path).ok_or(ReadError::NotFound)?;
         let broken = |why: String| ReadError::Other(format!("failed to read it from the journal: {why}"));
         let digest = blob.digest.parse().map_err(|_| broken("its digest is damaged".to_owned()))?;
-        match self.journal.blob(&digest) {
+        match self.journal.blob(self.run, &digest) {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => Err(broken("it is missing".to_owned())),
             Err(error) => Err(broken(error.to_string())),

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use cuegate_journal::sqlite::Durability;
+use cuegate_journal::log::Durability;
 use cuegate_runner::{StateDir, sandbox::Bwrap};
 
 use super::{CheckStatus, DoctorFinding};

@@ -32,7 +32,7 @@ const ATTACKS: [(&str, &str, Option<&str>); 32] = [
     ("read it by a symbolic link", "ln -sf $OTHER/.env soft && grep -q secret soft", None),
     ("read it by a hard link", "ln $OTHER/.env hard && grep -q secret hard", None),
     ("read it by /proc/self/root", "grep -q secret /proc/self/root$OTHER/.env", None),
-    ("read the journal of the project", "grep -q journal .cuegate/journal.db", None),
+    ("read the journal of the project", "grep -q journal .cuegate/runs/earlier/log", None),
     ("list the home folder", "test $(ls -A $HOME | wc -l) -ge $HOME_ENTRIES", None),
     ("read /etc/shadow", "grep -q : /etc/shadow", None),
     ("write a file elsewhere", "echo x > $OTHER/written", None),
@@ -162,12 +162,12 @@ fn find_successful_attacks(program: &Program, sandbox: Option<&Sandbox>) -> Resu
     let folder = tempfile::tempdir().map_err(failed("create a folder"))?;
     let root = fs::canonicalize(folder.path()).map_err(failed("read a folder"))?;
     let (project, other) = (root.join("project"), root.join("other"));
-    for folder in [project.join(".cuegate"), other.clone(), root.join("command")] {
+    for folder in [project.join(".cuegate/runs/earlier"), other.clone(), root.join("command")] {
         fs::create_dir_all(folder).map_err(failed("create a folder"))?;
     }
     for (file, text) in [
         (other.join(".env"), "secret"),
-        (project.join(".cuegate/journal.db"), "journal"),
+        (project.join(".cuegate/runs/earlier/log"), "journal"),
         (project.join("cuegate.toml"), "\n"),
     ] {
         fs::write(file, text).map_err(failed("write a file"))?;

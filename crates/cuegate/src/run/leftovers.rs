@@ -6,7 +6,6 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use cuegate_engine::Run;
 use cuegate_journal::{Journal, Liveness, RunId, RunSummary};
 use cuegate_runner::{
     StateDir, is_over, process,
@@ -73,8 +72,7 @@ pub(crate) fn list_command_folders(home: &StateDir, run: &RunId) -> Vec<PathBuf>
 }
 
 fn has_run_ended(journal: &dyn Journal, run: &RunId) -> bool {
-    let Ok(entries) = cuegate_runner::read_records(journal, run) else { return false };
-    is_over(&Run::fold(entries.iter().map(|entry| entry.events.as_slice())).state)
+    cuegate_runner::read_run(journal, run).is_ok_and(|run| is_over(&run.state))
 }
 
 /// The file that says which part of the preparation of a worktree a run is in. Only the run itself was there then.

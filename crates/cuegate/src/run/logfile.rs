@@ -21,7 +21,7 @@ const IGNORED: &str = "cuegate-*.jsonl\ncuegate-*.log\n.gitignore\n";
 
 /// An open log file.
 pub(crate) struct LogFile {
-    run: String,
+    run: RunId,
     path: PathBuf,
     file: File,
     format: LogFormat,
@@ -61,8 +61,8 @@ impl LogFile {
         }
         let file = File::create_new(&path).map_err(|error| failed(&path, error))?;
         let timeline = Timeline::new(TimeZone::system()).with_width(None);
-        let (run, format) = (run.to_string(), rule.format);
-        let mut log = LogFile { run, path, file, format, timeline, trouble: None };
+        let format = rule.format;
+        let mut log = LogFile { run: run.clone(), path, file, format, timeline, trouble: None };
         for entry in before {
             log.write(journal, entry);
         }
@@ -78,8 +78,9 @@ impl LogFile {
         let lines: Vec<String> = match self.format {
             LogFormat::Text => self.timeline.line(&stamped),
             LogFormat::Jsonl => {
-                let texts = |blob: &cuegate_flow::model::BlobRef| read_stored_text(journal, blob).ok();
-                let values = event_json(&self.run, &stamped, &texts, LogOptions::default());
+                let texts =
+                    |blob: &cuegate_flow::model::BlobRef| read_stored_text(journal, &self.run, blob).ok();
+                let values = event_json(self.run.as_str(), &stamped, &texts, LogOptions::default());
                 values.iter().map(ToString::to_string).collect()
             }
         };

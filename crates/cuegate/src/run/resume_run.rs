@@ -75,15 +75,18 @@ pub(crate) fn tree_owner(id: &RunId, started: &RunStarted) -> Option<String> {
 ///
 /// # Errors
 /// When the journal lacks a file, or this version rejects the definition.
-pub fn reload_flow(journal: &dyn Journal, run: &Run) -> Result<Arc<Flow>, Failure> {
-    Ok(reload_with(journal, run)?.0)
+pub fn reload_flow(journal: &dyn Journal, id: &RunId, run: &Run) -> Result<Arc<Flow>, Failure> {
+    Ok(reload_with(journal, id, run)?.0)
 }
 
 /// As [`reload_flow`], with the settings for the runner.
-fn reload_with(journal: &dyn Journal, run: &Run) -> Result<(Arc<Flow>, RunSettings), Failure> {
+fn reload_with(journal: &dyn Journal, id: &RunId, run: &Run) -> Result<(Arc<Flow>, RunSettings), Failure> {
     let started = run.started();
-    let files =
-        KeptFiles::new(journal, started.sources.iter().map(|kept| (kept.path.clone(), kept.blob.clone())));
+    let files = KeptFiles::new(
+        journal,
+        id,
+        started.sources.iter().map(|kept| (kept.path.clone(), kept.blob.clone())),
+    );
     let loaded = definition::compile_definition(
         &files,
         &started.base,
@@ -190,9 +193,10 @@ pub(crate) fn newest_in_worktrees(
     let mut newest = BTreeMap::new();
     all.sort_by_key(|known| known.created_at_ms);
     for known in all.into_iter().filter(|known| known.records > 0 && known.damage.is_none()) {
-        let entries = cuegate_runner::read_records(journal, &known.run)?;
-        let run = Run::fold(entries.iter().take(1).map(|entry| entry.events.as_slice()));
-        if let Some(first) = run.started().place.follows.clone() {
+        let first = cuegate_runner::read_first_record(journal, &known.run)?;
+        if let Some(Event::RunStarted(started)) = first.as_ref().and_then(|first| first.events.first())
+            && let Some(first) = started.place.follows.clone()
+        {
             newest.insert(first, known.run);
         }
     }
@@ -207,7 +211,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     let Host { home, journal, program, config } = host;
     let entries = cuegate_runner::read_records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-    let (flow, settings) = reload_with(&**journal, &run)?;
+    let (flow, settings) = reload_with(&**journal, id, &run)?;
     if let Some(node) = &run.progress.node
         && flow.find(&node.step).is_none()
     {
@@ -237,7 +241,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     let name = again.provider.clone().unwrap_or_else(|| started.provider.clone());
     let script = match (&again.script, &started.script) {
         (Some(script), _) => Some(script.clone()),
-        (None, Some(kept)) => Some((kept.path.clone(), read_stored_text(&**journal, &kept.blob)?)),
+        (None, Some(kept)) => Some((kept.path.clone(), read_stored_text(&**journal, id, &kept.blob)?)),
         (None, None) => None,
     };
     // Model names are specific to a provider.
@@ -434,7 +438,7 @@ pub fn prepare_effect_settlement(
         let hint = format!("`cuegate resume {id}` continues it; settle the effect when it has ended");
         return Err(Failure::usage(format!("run {id} is not over"), hint));
     }
-    let (flow, _) = reload_with(&**journal, &run)?;
+    let (flow, _) = reload_with(&**journal, id, &run)?;
     let book = RunWriter::reopen(journal.clone(), id, flow)?;
     for_effects(host, book, entries, Completion::Settled { id: effect, url })
 }

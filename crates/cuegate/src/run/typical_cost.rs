@@ -35,7 +35,7 @@ impl KnownCosts {
         runs.sort_by_key(|run| std::cmp::Reverse(run.created_at_ms));
         let mut found: BTreeMap<String, KnownCosts> = BTreeMap::new();
         for run in runs.iter().take(NEWEST) {
-            let Ok((view, _)) = project::view_of(journal, &run.run) else { continue };
+            let Ok(view) = project::view_of(journal, &run.run) else { continue };
             let counts = agent.is_none_or(|agent| view.provider == agent)
                 && view.state == RunState::Ended(EndState::Completed)
                 && view.unknown == 0

@@ -7,7 +7,7 @@ use std::{
 };
 
 use cuegate_engine::{Event, Run, TreeState};
-use cuegate_journal::Journal;
+use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
     StateDir,
     worktree::{ChangeSize, Trees},
@@ -36,6 +36,54 @@ pub(crate) fn open_main(home: &StateDir) -> Result<Trees, Failure> {
     })
 }
 
+/// Who changed which files, folded record by record, and the state of the run.
+#[derive(Debug, Default)]
+pub(crate) struct ChangeHistory {
+    /// The state of the run after the last record.
+    pub(crate) run: Run,
+    /// Files that agents changed.
+    own: BTreeSet<String>,
+    /// Files that were found changed after commands were stopped.
+    seen: BTreeSet<String>,
+    /// Files that others changed.
+    others: BTreeSet<String>,
+    /// Files that changed while no process drove the run, and of which no tool call of an agent tells.
+    unknown: BTreeSet<String>,
+    /// The trees before and after the run waited. Changes that were made meanwhile are in the second one.
+    waits: Vec<(String, String)>,
+    /// Whether HEAD moved while no agent worked.
+    moved_by_others: bool,
+}
+
+impl ChangeHistory {
+    pub(crate) fn apply(&mut self, record: &StampedRecord) {
+        record.update_unknown_changes(&mut self.unknown);
+        let goes_on = |event: &Event| matches!(event, Event::Resumed { .. } | Event::PersonAnswered { .. });
+        let before = record.events.iter().any(goes_on).then(|| self.run.tree.clone()).flatten();
+        for event in &record.events {
+            let tree = if goes_on(event) { self.run.tree.clone() } else { None };
+            self.run.apply(event);
+            match event {
+                Event::Answered { changed_files, .. } | Event::Faulted { changed_files, .. } => {
+                    self.own.extend(changed_files.iter().cloned());
+                }
+                Event::TreeSeen { changed_files, .. } => self.seen.extend(changed_files.iter().cloned()),
+                Event::ChangedByOthers { paths, .. } => self.others.extend(paths.iter().cloned()),
+                _ => {}
+            }
+            if let (Some(before), Some(after)) = (tree, &self.run.tree)
+                && before.tree != after.tree
+            {
+                self.waits.push((before.tree, after.tree.clone()));
+            }
+        }
+        self.run.seq += 1;
+        let head = before.and_then(|tree| tree.head);
+        let now = self.run.tree.as_ref().and_then(|tree| tree.head.clone());
+        self.moved_by_others |= head.is_some() && head != now;
+    }
+}
+
 /// The changes of a run, without those made by others meanwhile.
 pub(crate) struct RunChanges {
     pub(crate) from: TreeState,
@@ -50,58 +98,25 @@ pub(crate) struct RunChanges {
 
 impl RunChanges {
     /// `None` if the run recorded no trees.
-    pub(crate) fn of(
-        records: &[StampedRecord],
-        run: &Run,
-        trees: Option<&Trees>,
-    ) -> Result<Option<RunChanges>, Failure> {
+    pub(crate) fn of(history: &ChangeHistory, trees: Option<&Trees>) -> Result<Option<RunChanges>, Failure> {
+        let run = &history.run;
         let (Some(from), Some(to)) = (run.started().tree.clone(), run.tree.clone()) else { return Ok(None) };
-        let (mut own, mut others) = (BTreeSet::new(), BTreeSet::new());
-        let mut so_far = Run::default();
-        let mut moved_by_others = false;
-        let unknown = cuegate_view::files_of_unknown_origin(records);
-        others.extend(unknown.iter().cloned());
-        for record in records {
-            let head = so_far.tree.as_ref().and_then(|tree| tree.head.clone());
-            for event in &record.events {
-                let before = so_far.tree.clone();
-                so_far.apply(event);
-                match event {
-                    Event::Answered { changed_files, .. } | Event::Faulted { changed_files, .. } => {
-                        own.extend(changed_files.iter().cloned())
-                    }
-                    Event::TreeSeen { changed_files, .. } => {
-                        own.extend(changed_files.iter().filter(|path| !unknown.contains(*path)).cloned());
-                    }
-                    Event::ChangedByOthers { paths, .. } => others.extend(paths.iter().cloned()),
-                    // Changes made while the run was suspended became its new base tree.
-                    Event::Resumed { .. } | Event::PersonAnswered { .. } => {
-                        if let (Some(before), Some(after), Some(trees)) = (before, &so_far.tree, trees)
-                            && before.tree != after.tree
-                        {
-                            others.extend(
-                                trees.changes(&before.tree, &after.tree)?.into_iter().map(|c| c.path),
-                            );
-                        }
-                    }
-                    _ => {}
-                }
+        let own: BTreeSet<&String> = history.seen.difference(&history.unknown).chain(&history.own).collect();
+        let mut others: BTreeSet<String> = history.others.union(&history.unknown).cloned().collect();
+        if let Some(trees) = trees {
+            for (before, after) in &history.waits {
+                others.extend(trees.changes(before, after)?.into_iter().map(|change| change.path));
             }
-            so_far.seq += 1;
-            let goes_on =
-                |event: &Event| matches!(event, Event::Resumed { .. } | Event::PersonAnswered { .. });
-            let now = so_far.tree.as_ref().and_then(|tree| tree.head.clone());
-            moved_by_others |= head.is_some() && head != now && record.events.iter().any(goes_on);
         }
-        let shared = own.intersection(&others).cloned().collect();
+        let shared = own.iter().filter(|path| others.contains(**path)).map(|path| (*path).clone()).collect();
         let own_tree = match trees.filter(|_| !others.is_empty()) {
             Some(trees) => {
-                let own: Vec<String> = own.into_iter().collect();
+                let own: Vec<String> = own.into_iter().cloned().collect();
                 Some(trees.with_entries_of(&from.tree, &to.tree, &own)?)
             }
             None => None,
         };
-        Ok(Some(RunChanges { from, to, own_tree, shared, moved_by_others }))
+        Ok(Some(RunChanges { from, to, own_tree, shared, moved_by_others: history.moved_by_others }))
     }
 
     /// The tree with the changes of the run.
@@ -138,18 +153,19 @@ impl RunChanges {
 pub(crate) fn compare_files(
     home: &StateDir,
     journal: &dyn Journal,
+    id: &RunId,
     view: &mut RunView,
-    records: &[StampedRecord],
+    history: &ChangeHistory,
 ) {
-    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
-    let Ok(Some(trees)) = open_trees(home, &run) else { return };
-    let Ok(Some(changes)) = RunChanges::of(records, &run, Some(&trees)) else { return };
+    let run = &history.run;
+    let Ok(Some(trees)) = open_trees(home, run) else { return };
+    let Ok(Some(changes)) = RunChanges::of(history, Some(&trees)) else { return };
     let Ok(stat) = changes.stat(&trees) else { return };
     let count = |stat: ChangeSize| (stat.path, LineCount { added: stat.added, removed: stat.removed });
     view.difference = Some(stat.into_iter().map(count).collect());
     let agents: BTreeSet<String> = view.agent_changes().into_iter().map(str::to_owned).collect();
     if !agents.is_empty()
-        && let Ok(flow) = reload_flow(journal, &run)
+        && let Ok(flow) = reload_flow(journal, id, run)
     {
         let (from, to) = (&changes.from.tree, &changes.to.tree);
         let content = |path: &str| {

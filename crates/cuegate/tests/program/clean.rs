@@ -50,7 +50,7 @@ fn a_damaged_run_does_not_stand_in_the_way_of_the_others() {
     let outside = Outside::new(&writes());
     let (damaged, its_own) = outside.go();
     let (run, work) = outside.go();
-    let journal = outside.project.path().join(".cuegate/journal.db");
+    let journal = outside.project.path().join(format!(".cuegate/runs/{damaged}/log"));
     let mut bytes = fs::read(&journal).unwrap();
     let branch = format!("cuegate/{damaged}").into_bytes();
     let places: Vec<usize> =

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, process::Command};
 
-use cuegate_journal::{Journal, Owner, sqlite::SqliteJournal};
+use cuegate_journal::{Journal, Owner, log::LogJournal};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -190,8 +190,7 @@ fn a_run_of_a_vanished_container_is_taken_over() {
     project.write("script-go", "");
     let id = project.status()["run"].as_str().unwrap().to_owned();
     {
-        let journal =
-            SqliteJournal::open(project.path().join(".cuegate/journal.db"), Default::default()).unwrap();
+        let journal = LogJournal::open(project.path().join(".cuegate/runs"), Default::default()).unwrap();
         let gone = Owner { boot: "other".into(), host: "gone".into(), ..Owner::current() };
         journal.acquire(&id.parse().unwrap(), &gone).unwrap();
     }

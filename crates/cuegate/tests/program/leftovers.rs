@@ -48,13 +48,13 @@ fn started(project: &Project) -> BTreeSet<String> {
 
 #[test]
 fn a_worktree_that_somebody_worked_in_stays() {
-    use cuegate_journal::{Journal, sqlite::SqliteJournal};
+    use cuegate_journal::{Journal, log::LogJournal};
     let project = Project::example();
     let ran = project.run(&RUN);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let names = ["bcdfbcdf", "ghjkghjk", "mnpqmnpq", "rstvrstv"];
     for name in names {
-        let journal = SqliteJournal::open(project.path().join(".cuegate/journal.db"), Default::default());
+        let journal = LogJournal::open(project.path().join(".cuegate/runs"), Default::default());
         journal.unwrap().create(&name.parse().unwrap(), 1).unwrap();
         let folder = format!(".cuegate/worktrees/{name}");
         project.git(&["worktree", "add", "--quiet", "-b", &format!("cuegate/{name}"), &folder]);
@@ -93,29 +93,30 @@ fn folders_of_finished_commands_are_removed() {
 }
 
 #[test]
-fn a_lost_journal_is_an_error_of_every_command() {
+fn a_lost_log_is_an_error_of_every_command() {
     let project = Project::example();
     let run = ["run", "fixer", "Make it pass.", "--script", "script.yaml"];
     assert_eq!(project.run(&run).code, 0);
     let id = started(&project).into_iter().next().unwrap();
-    std::fs::remove_file(project.path().join(".cuegate/journal.db")).unwrap();
-    let commands: [&[&str]; 7] = [
-        &run,
-        &["runs"],
-        &["status", "last"],
-        &["log", &id],
-        &["resume", &id],
-        &["cancel", &id],
-        &["answer", &id, "yes"],
-    ];
+    std::fs::remove_file(project.path().join(format!(".cuegate/runs/{id}/log"))).unwrap();
+    let commands: [&[&str]; 5] =
+        [&["status", "last"], &["log", &id], &["resume", &id], &["cancel", &id], &["answer", &id, "yes"]];
     for command in commands {
         let ran = project.run(command);
         assert_ne!(ran.code, 0, "{command:?}");
-        assert!(ran.stderr.contains(&format!("so the records of run `{id}` are lost")), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains(&format!("has lost records of run `{id}`: it holds 0 of")),
+            "{}",
+            ran.stderr
+        );
         assert!(ran.stderr.contains("hint: restore a copy of"), "{}", ran.stderr);
     }
     let doctor = project.run(&["doctor"]);
-    assert!(doctor.stdout.contains("is missing or empty"), "{}", doctor.stdout);
+    assert!(doctor.stdout.contains("has lost records of run"), "{}", doctor.stdout);
+    // Other runs have their own logs.
+    assert_eq!(project.run(&run).code, 0);
+    let runs = project.run(&["runs"]);
+    assert!(runs.stdout.contains(&id) || runs.stderr.contains(&id), "{} {}", runs.stdout, runs.stderr);
 }
 
 #[test]

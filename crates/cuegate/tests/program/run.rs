@@ -471,11 +471,11 @@ fn relaxed_durability_runs_the_same() {
 
 #[test]
 fn a_run_without_records_is_not_listed() {
-    use cuegate_journal::{Journal, sqlite::SqliteJournal};
+    use cuegate_journal::{Journal, log::LogJournal};
     let project = small().project(json!([says("work", "handoff"), says("close", "closing")]));
     let answered = project.go(&["--json"]).json();
     {
-        let journal = SqliteJournal::open(project.path().join(".cuegate/journal.db"), Default::default());
+        let journal = LogJournal::open(project.path().join(".cuegate/runs"), Default::default());
         journal.unwrap().create(&"aeiouaei".parse().unwrap(), i64::MAX / 2).unwrap();
     }
     assert_eq!(project.runs(), 1);

@@ -76,7 +76,7 @@ fn only_the_worktree_and_allowed_paths_are_writable() {
             ("closed", &to(&closed)),
             ("open", &to(&open)),
             ("temporary", "echo x > /tmp/x && cat /tmp/x"),
-            ("state", "test -e .cuegate/journal.db || mv .cuegate other || echo x > .cuegate/x"),
+            ("state", "ls .cuegate/runs/*/log || mv .cuegate other || echo x > .cuegate/x"),
             ("hook", "echo x > .git/hooks/post-commit"),
             ("settings", "git config core.fsmonitor evil || echo x >> .git/config"),
             ("replaced", "mv .git other"),
@@ -612,8 +612,9 @@ fn secrets_of_variables_are_redacted() {
     {
         assert!(!text.contains("hush-hush"), "{text}");
     }
-    let database = fs::read(project.path().join(".cuegate/journal.db")).unwrap();
-    assert!(!database.windows(9).any(|bytes| bytes == b"hush-hush"));
+    let id = project.status()["run"].as_str().unwrap().to_owned();
+    let log = fs::read(project.path().join(format!(".cuegate/runs/{id}/log"))).unwrap();
+    assert!(!log.windows(9).any(|bytes| bytes == b"hush-hush"));
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn a_run_is_watched_resized_and_left() {
     let project = works();
     let Some(terminal) = Terminal::open(&project, 120, 24) else { return };
     let job = project.job(&begin(&["--budget-usd", "2"]));
-    until("the run has begun", || project.path().join(".cuegate/journal.db").exists() && project.runs() == 1);
+    until("the run has begun", || project.path().join(".cuegate/runs").exists() && project.runs() == 1);
     terminal.cuegate("watch last");
     for text in ["write 計画.txt", "▶ running", "of $2.00 (+ $0.40 reserved)"] {
         terminal.shows(text);
@@ -266,7 +266,7 @@ fn every_way_out_leaves_the_terminal_clean() {
     let project = works();
     let Some(terminal) = Terminal::open(&project, 100, 24) else { return };
     let job = project.job(&begin(&[]));
-    until("the run has begun", || project.path().join(".cuegate/journal.db").exists() && project.runs() == 1);
+    until("the run has begun", || project.path().join(".cuegate/runs").exists() && project.runs() == 1);
     let watcher = || {
         let all = at_work_in(project.path());
         all.into_iter().find(|process| process.words.contains(" watch last")).map(|process| process.pid)

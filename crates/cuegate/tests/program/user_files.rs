@@ -112,7 +112,7 @@ fn what_a_person_did_in_an_interrupted_worktree_stays() {
 #[test]
 fn a_run_whose_records_are_deleted_ends_with_that_reason() {
     for (how, said) in [
-        ("rm -f \"$TOP\"/.cuegate/journal.db*", "was deleted"),
+        ("rm -f \"$TOP\"/.cuegate/runs/*/log", "was deleted"),
         ("rm -rf \"$TOP\"/.cuegate", "was deleted"),
         ("git clean -fdxq", "was deleted"),
     ] {

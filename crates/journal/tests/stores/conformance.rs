@@ -3,10 +3,11 @@
 //!
 //! To add a case: write a function here and name it in the list at the end.
 
+use std::ops::ControlFlow;
 use std::sync::Barrier;
 use std::thread;
 
-use cuegate_journal::{Blob, Digest, Error, Journal, Lease, MessageId, NewRecord, Owner, RunId};
+use cuegate_journal::{Blob, Digest, Error, Journal, Lease, MessageId, NewRecord, Owner, Record, RunId};
 
 pub fn run(name: &str) -> RunId {
     name.parse().unwrap()
@@ -58,10 +59,32 @@ pub fn reads_records_in_the_order_of_appending(journal: &dyn Journal) {
 pub fn keeps_any_bytes(journal: &dyn Journal) {
     let lease = started(journal);
     let body: Vec<u8> = (0..=255).cycle().take(100_000).collect();
-    journal.append(&lease, 0, NewRecord { body: &body, ..record("") }).unwrap();
-    let digest = journal.put_blob(&body).unwrap();
+    let blobs = [Blob::new(body.clone())];
+    journal.append(&lease, 0, NewRecord { body: &body, blobs: &blobs, ..record("") }).unwrap();
     assert_eq!(journal.read(&run("a"), 0).unwrap()[0].body, body);
-    assert_eq!(journal.blob(&digest).unwrap(), Some(body));
+    assert_eq!(journal.blob(&run("a"), &blobs[0].digest()).unwrap(), Some(body));
+}
+
+pub fn hands_records_out_until_it_is_enough(journal: &dyn Journal) {
+    let lease = started(journal);
+    let blob = Blob::new(vec![b'x'; 100_000]);
+    for seq in 0..20 {
+        let body = seq.to_string().repeat(20_000);
+        let blobs = std::slice::from_ref(&blob);
+        journal.append(&lease, seq, NewRecord { blobs, ..record(&body) }).unwrap();
+    }
+    for enough in [1, 7, 20] {
+        let mut seen = Vec::new();
+        let each = &mut |record: Record| {
+            seen.push(record.seq);
+            // It may read the journal, and write to it.
+            assert!(journal.blob(&run("a"), &blob.digest()).unwrap().is_some());
+            journal.post(&run("a"), 1, b"seen").unwrap();
+            if seen.len() == enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        journal.read_each(&run("a"), 20 - enough as u64, each).unwrap();
+        assert_eq!(seen, (20 - enough as u64..20).collect::<Vec<_>>());
+    }
 }
 
 pub fn creates_a_run_once(journal: &dyn Journal) {
@@ -221,16 +244,19 @@ pub fn keeps_the_blobs_of_a_record(journal: &dyn Journal) {
     let blobs = [Blob::new(b"prompt".to_vec()), Blob::new(Vec::new()), Blob::new(b"prompt".to_vec())];
     journal.append(&lease, 0, NewRecord { blobs: &blobs, ..record("zero") }).unwrap();
     for blob in &blobs {
-        assert_eq!(journal.blob(&blob.digest()).unwrap().as_deref(), Some(blob.bytes()));
+        assert_eq!(journal.blob(&run("a"), &blob.digest()).unwrap().as_deref(), Some(blob.bytes()));
     }
 }
 
 pub fn equal_blobs_have_one_digest(journal: &dyn Journal) {
-    let digest = journal.put_blob(b"same").unwrap();
-    assert_eq!(digest, Digest::for_bytes(b"same"));
-    assert_eq!(journal.put_blob(b"same").unwrap(), digest);
-    assert_eq!(journal.blob(&digest).unwrap().as_deref(), Some(&b"same"[..]));
-    assert_eq!(journal.blob(&Digest::for_bytes(b"other")).unwrap(), None);
+    let lease = started(journal);
+    let blobs = [Blob::new(b"same".to_vec())];
+    for seq in 0..2 {
+        journal.append(&lease, seq, NewRecord { blobs: &blobs, ..record("again") }).unwrap();
+    }
+    let digest = Digest::for_bytes(b"same");
+    assert_eq!(journal.blob(&run("a"), &digest).unwrap().as_deref(), Some(&b"same"[..]));
+    assert_eq!(journal.blob(&run("a"), &Digest::for_bytes(b"other")).unwrap(), None);
 }
 
 pub fn a_missing_run_is_named_in_the_error(journal: &dyn Journal) {
@@ -245,6 +271,7 @@ pub fn a_missing_run_is_named_in_the_error(journal: &dyn Journal) {
         journal.holder(&ghost).map(drop),
         journal.post(&ghost, 1, b"hello").map(drop),
         journal.inbox(&ghost).map(drop),
+        journal.blob(&ghost, &Digest::for_bytes(b"")).map(drop),
     ];
     for (place, result) in results.into_iter().enumerate() {
         assert!(matches!(&result, Err(Error::NoSuchRun { run }) if *run == ghost), "{place}: {result:?}");
@@ -311,6 +338,7 @@ macro_rules! conformance {
         crate::conformance::conformance! { $journal =>
             reads_records_in_the_order_of_appending
             keeps_any_bytes
+            hands_records_out_until_it_is_enough
             creates_a_run_once
             refuses_an_append_at_another_sequence_number
             keeps_runs_apart

@@ -5,7 +5,7 @@ use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::Path;
 
-use cuegate_journal::sqlite::{Options, SqliteJournal};
+use cuegate_journal::log::{LogJournal, Options};
 use cuegate_journal::{Digest, Error, Journal};
 
 use crate::conformance::run;
@@ -16,7 +16,7 @@ const KILLS: u64 = 30;
 #[test]
 fn a_killed_writer_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal.db");
+    let path = folder.path().join("runs");
     let random = RandomState::new();
     let mut kept = 0;
     for kill in 0..KILLS {
@@ -35,7 +35,7 @@ fn a_killed_writer_loses_nothing() {
             assert!(kept >= promised, "kill {kill}: {kept} records are kept, {promised} were promised");
         }
         assert_eq!(names(folder.path()), before, "a viewer creates and removes nothing");
-        let journal = SqliteJournal::open(&path, Options::default()).unwrap();
+        let journal = LogJournal::open(&path, Options::default()).unwrap();
         if kept > 0 {
             assert_eq!(whole(&journal), kept);
         }
@@ -44,8 +44,8 @@ fn a_killed_writer_loses_nothing() {
 }
 
 /// Opens the journal of the killed writer; `None` when it was killed before creating one.
-fn view(path: &Path) -> Option<SqliteJournal> {
-    match SqliteJournal::open_read_only(path) {
+fn view(path: &Path) -> Option<LogJournal> {
+    match LogJournal::open_read_only(path) {
         Err(Error::Missing { .. }) => None,
         opened => {
             let journal = opened.unwrap();
@@ -55,7 +55,7 @@ fn view(path: &Path) -> Option<SqliteJournal> {
 }
 
 /// Counts the records of run `a`. Checks that the blob of each exists and that its message is consumed.
-fn whole(journal: &SqliteJournal) -> u64 {
+fn whole(journal: &LogJournal) -> u64 {
     let records = journal.read(&run("a"), 0).unwrap();
     let waiting: HashSet<_> =
         journal.inbox(&run("a")).unwrap().iter().map(|message| message.id.to_string()).collect();
@@ -63,7 +63,10 @@ fn whole(journal: &SqliteJournal) -> u64 {
         assert_eq!(record.seq, seq);
         let body = str::from_utf8(&record.body).unwrap();
         let (digest, message) = body.split_once(' ').unwrap();
-        assert!(journal.blob(&digest.parse::<Digest>().unwrap()).unwrap().is_some(), "blob of record {seq}");
+        assert!(
+            journal.blob(&run("a"), &digest.parse::<Digest>().unwrap()).unwrap().is_some(),
+            "blob of record {seq}"
+        );
         assert!(!waiting.contains(message), "message {message} of record {seq}");
     }
     records.len() as u64

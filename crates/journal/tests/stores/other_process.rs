@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use cuegate_journal::sqlite::{Options, SqliteJournal};
+use cuegate_journal::log::{LogJournal, Options};
 use cuegate_journal::{Blob, Error, Journal, NewRecord, Owner};
 
 use crate::conformance::{record, run};
@@ -97,7 +97,7 @@ fn hear() -> bool {
 /// Appends to run `a` until it is killed. Each record names its blob and the message that it consumes. Prints the
 /// number of each stored record.
 fn write_for_ever(path: &Path) {
-    let journal = SqliteJournal::open(path, Options::default()).unwrap();
+    let journal = LogJournal::open(path, Options::default()).unwrap();
     match journal.create(&run("a"), 1) {
         Ok(()) | Err(Error::Exists { .. }) => {}
         Err(error) => panic!("{error}"),
@@ -119,7 +119,7 @@ fn write_for_ever(path: &Path) {
 fn create(path: &Path) {
     say("ready");
     hear();
-    let journal = SqliteJournal::open(path, Options::default()).unwrap();
+    let journal = LogJournal::open(path, Options::default()).unwrap();
     match journal.create(&run("a"), 1) {
         Ok(()) => say("created"),
         Err(Error::Exists { .. }) => say("exists"),
@@ -129,7 +129,7 @@ fn create(path: &Path) {
 
 /// Appends to run `a` under the current lease until it has 300 records; prints the number of its own records.
 fn race(path: &Path) {
-    let journal = SqliteJournal::open(path, Options::default()).unwrap();
+    let journal = LogJournal::open(path, Options::default()).unwrap();
     let lease = journal.holder(&run("a")).unwrap().unwrap();
     say("ready");
     hear();
@@ -146,7 +146,7 @@ fn race(path: &Path) {
 
 /// Prints the number of records of run `a` on each signal of the parent.
 fn view(path: &Path) {
-    let journal = SqliteJournal::open_read_only(path).unwrap();
+    let journal = LogJournal::open_read_only(path).unwrap();
     while hear() {
         say(journal.read(&run("a"), 0).unwrap().len());
     }

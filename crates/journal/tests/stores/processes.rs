@@ -1,10 +1,10 @@
-//! Tests of several processes with one SQLite file.
+//! Tests of several processes with one journal.
 
 use std::fs;
 use std::path::Path;
 
 use cuegate_journal::Journal;
-use cuegate_journal::sqlite::{Durability, Options, SqliteJournal};
+use cuegate_journal::log::{Durability, LogJournal, Options};
 
 use crate::conformance::{record, run, started};
 use crate::other_process::OtherProcess;
@@ -24,8 +24,8 @@ fn together(role: &str, count: usize, path: &Path) -> Vec<OtherProcess> {
 #[test]
 fn racing_processes_append_each_sequence_number_once() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal.db");
-    let journal = SqliteJournal::open(&path, Options::default()).unwrap();
+    let path = folder.path().join("runs");
+    let journal = LogJournal::open(&path, Options::default()).unwrap();
     started(&journal);
     let mut won = Vec::new();
     for mut other in together("racer", 2, &path) {
@@ -40,7 +40,7 @@ fn racing_processes_append_each_sequence_number_once() {
 fn racing_processes_create_one_journal() {
     for _ in 0..20 {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("state").join("journal.db");
+        let path = folder.path().join("state").join("runs");
         let mut said = Vec::new();
         for mut other in together("creator", 4, &path) {
             said.push(other.hear().unwrap());
@@ -54,9 +54,9 @@ fn racing_processes_create_one_journal() {
 #[test]
 fn a_viewer_follows_writers_that_come_and_go() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("journal.db");
+    let path = folder.path().join("runs");
     let relaxed = Options { durability: Durability::Relaxed };
-    let journal = SqliteJournal::open(&path, relaxed).unwrap();
+    let journal = LogJournal::open(&path, relaxed).unwrap();
     let lease = started(&journal);
     journal.append(&lease, 0, record("zero")).unwrap();
     drop(journal);
@@ -67,12 +67,12 @@ fn a_viewer_follows_writers_that_come_and_go() {
         viewer.hear().unwrap().parse::<u64>().unwrap()
     };
     assert_eq!(seen(), 1);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a viewer creates no file");
+    assert_eq!(fs::read_dir(path.join("a")).unwrap().count(), 1, "a viewer creates no file");
 
-    // Once closed before the viewer reads, and once open for longer than a checkpoint while it reads.
+    // Once closed before the viewer reads, and once open while it reads.
     let mut seq = 1;
     for more in [1, 2500, 1] {
-        let journal = SqliteJournal::open(&path, relaxed).unwrap();
+        let journal = LogJournal::open(&path, relaxed).unwrap();
         for _ in 0..more {
             journal.append(&lease, seq, record("more")).unwrap();
             seq += 1;

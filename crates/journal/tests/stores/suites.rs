@@ -1,8 +1,8 @@
 //! Runs the conformance suite for each implementation.
 
 use cuegate_journal::Journal;
+use cuegate_journal::log::{Durability, LogJournal, Options};
 use cuegate_journal::memory::MemoryJournal;
-use cuegate_journal::sqlite::{Durability, Options, SqliteJournal};
 use tempfile::TempDir;
 
 mod memory {
@@ -19,25 +19,25 @@ mod memory {
     crate::conformance::conformance!(Lender(MemoryJournal::default()));
 }
 
-mod sqlite_synced {
+mod log_synced {
     use super::*;
-    crate::conformance::conformance!(SqliteLender::new(Durability::Synced));
+    crate::conformance::conformance!(LogLender::new(Durability::Synced));
 }
 
-mod sqlite_relaxed {
+mod log_relaxed {
     use super::*;
-    crate::conformance::conformance!(SqliteLender::new(Durability::Relaxed));
+    crate::conformance::conformance!(LogLender::new(Durability::Relaxed));
 }
 
-struct SqliteLender {
-    journal: SqliteJournal,
+struct LogLender {
+    journal: LogJournal,
     _folder: TempDir,
 }
 
-impl SqliteLender {
+impl LogLender {
     fn new(durability: Durability) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let journal = SqliteJournal::open(folder.path().join("journal.db"), Options { durability }).unwrap();
+        let journal = LogJournal::open(folder.path().join("runs"), Options { durability }).unwrap();
         Self { journal, _folder: folder }
     }
 

@@ -15,7 +15,10 @@ use cuegate_provider::{
 };
 use tokio::sync::watch;
 
-use super::{LocalExecutor, end_of, former_start, is_cut, run_blocking, tool_log::ToolLog, wait_until};
+use super::{
+    ExecutorSettings, LocalExecutor, end_of, former_start, is_cut, run_blocking, tool_log::ToolLog,
+    wait_until,
+};
 use crate::{
     activity::ActivityLog,
     drive::{AgentActivity, ExecutorMessage},
@@ -162,16 +165,17 @@ impl LocalExecutor {
         dir: &Path,
         can: Capabilities,
     ) -> Result<(provider::Request, AskDelivery), Error> {
-        let (journal, fence_key) = (&*self.setting.journal, &self.setting.fence_key);
+        let ExecutorSettings { journal, run, fence_key, .. } = &self.setting;
+        let join = |parts| join_prompt_parts(&**journal, run, fence_key, parts);
         // A session that must not change can only be forked.
         let session =
             command.session.as_ref().filter(|session| can.sessions && (can.fork || !session.branch));
         let mut prompt = String::new();
         if session.is_none() {
-            prompt.push_str(&join_prompt_parts(journal, fence_key, &command.without_session)?);
+            prompt.push_str(&join(&command.without_session)?);
         }
-        prompt.push_str(&join_prompt_parts(journal, fence_key, &command.prompt)?);
-        let mut system = join_prompt_parts(journal, fence_key, &command.system)?;
+        prompt.push_str(&join(&command.prompt)?);
+        let mut system = join(&command.system)?;
         let response = flow.conduct.auto_response.as_deref();
         if let Some(response) = response {
             system.push_str(&auto_response_text(response, system.is_empty()));

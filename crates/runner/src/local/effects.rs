@@ -93,7 +93,7 @@ impl LocalExecutor {
         let mut texts = Vec::new();
         if effect.kind == EffectKind::Comment {
             for block in command.comments.iter().chain([&effect.value]) {
-                let block = read_stored_text(&**journal, block)?;
+                let block = read_stored_text(&**journal, run, block)?;
                 let block: Value = serde_json::from_str(&block).unwrap_or_default();
                 texts.extend(comment_text(&block).map(str::to_owned));
             }
@@ -154,7 +154,7 @@ impl LocalExecutor {
 
     fn program_input(&self, command: &EffectCommand) -> Result<ProgramInput, Error> {
         let effect = &command.effect;
-        let value = read_stored_text(&*self.setting.journal, &effect.value)?;
+        let value = read_stored_text(&*self.setting.journal, &self.setting.run, &effect.value)?;
         let key = format!("{}/{}", self.setting.run, effect.id);
         let message = json!({
             "run": self.setting.run.to_string(),

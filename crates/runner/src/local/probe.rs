@@ -42,7 +42,7 @@ impl LocalExecutor {
         which: &BlobRef,
         mut cut: watch::Receiver<bool>,
     ) -> Result<Option<ProbeResult>, Error> {
-        let which = read_stored_text(&*self.setting.journal, which)?;
+        let which = read_stored_text(&*self.setting.journal, &self.setting.run, which)?;
         let (poll, work) = (poll.clone(), self.setting.work.clone());
         let poller = create_poller(poll.resource, &self.setting.effects);
         let begun = Instant::now();
@@ -93,22 +93,23 @@ impl LocalExecutor {
 
     /// Builds the standard input of a handler.
     fn handler_input(&self, handler: &Handler, about: &HandlerInput) -> Result<Value, Error> {
-        let journal = &*self.setting.journal;
+        let (journal, run) = (&*self.setting.journal, &self.setting.run);
         let mut answer = Value::Null;
         if let Some(said) = &about.answer {
             let text = said
                 .text
                 .as_ref()
-                .map(|text| read_stored_text(journal, text))
+                .map(|text| read_stored_text(journal, run, text))
                 .transpose()?
                 .unwrap_or_default();
-            let output = said.output.as_ref().map(|output| read_stored_text(journal, output)).transpose()?;
+            let output =
+                said.output.as_ref().map(|output| read_stored_text(journal, run, output)).transpose()?;
             let output = output.and_then(|output| serde_json::from_str(&output).ok());
             answer = output.or_else(|| json_in_text(&text)).unwrap_or(Value::String(text));
         }
         let mut handoff = Map::new();
         for HandoffEntry { step, key, value } in &about.handoffs {
-            let text = read_stored_text(journal, value)?;
+            let text = read_stored_text(journal, run, value)?;
             // Values other than texts are stored as JSON.
             let value = serde_json::from_str::<Value>(&text).ok().filter(|value| !value.is_string());
             let of = handoff.entry(step.to_string()).or_insert_with(|| json!({}));

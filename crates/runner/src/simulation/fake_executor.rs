@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cuegate_engine::{Command, Event, FenceKey, TreeState};
 use cuegate_flow::model::Flow;
-use cuegate_journal::Journal;
+use cuegate_journal::{Journal, RunId};
 use tokio::sync::watch;
 
 use super::fake_world::FakeWorld;
@@ -22,6 +22,7 @@ const COMMANDS_BESIDE: u32 = 20_000;
 pub(super) struct FakeExecutor {
     desk: Arc<Mutex<FakeWorld>>,
     journal: Arc<dyn Journal>,
+    run: RunId,
     /// The number of commands left.
     left: Mutex<u32>,
     most: u32,
@@ -31,10 +32,11 @@ impl FakeExecutor {
     pub(super) fn new(
         desk: Arc<Mutex<FakeWorld>>,
         journal: Arc<dyn Journal>,
+        run: RunId,
         iterations_max: u32,
     ) -> FakeExecutor {
         let most = COMMANDS_BESIDE.saturating_add(iterations_max.saturating_mul(COMMANDS_EACH));
-        FakeExecutor { desk, journal, left: Mutex::new(most), most }
+        FakeExecutor { desk, journal, run, left: Mutex::new(most), most }
     }
 
     /// Reports journaled events to the fake world.
@@ -50,7 +52,7 @@ impl FakeExecutor {
             Command::Ask(ask) => {
                 // Resolve every prompt to detect broken ones; the text itself is not needed.
                 for parts in [&ask.system, &ask.without_session, &ask.prompt] {
-                    join_prompt_parts(&*self.journal, &FenceKey::default(), parts)?;
+                    join_prompt_parts(&*self.journal, &self.run, &FenceKey::default(), parts)?;
                 }
                 desk.ask(ask)
             }

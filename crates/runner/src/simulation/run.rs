@@ -135,7 +135,8 @@ impl Simulation {
         let (mut book, entry) =
             RunWriter::begin_by(clock, journal.clone(), &id, self.flow.clone(), Start { started }, texts)?;
         let world =
-            Arc::new(FakeExecutor::new(self.desk.clone(), journal.clone(), self.begin.iterations_max));
+            FakeExecutor::new(self.desk.clone(), journal.clone(), id.clone(), self.begin.iterations_max);
+        let world = Arc::new(world);
         world.saw(&entry.events);
         let (alone, trouble) = drive_simulated_run(&mut book, &world, self.deadline).await;
         let records = read_records(&*journal, &id)?;

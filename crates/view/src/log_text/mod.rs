@@ -61,6 +61,7 @@ impl Timeline {
             words.event(&self.fold, event);
             self.fold.apply_event(record.seq, record.at_ms, event);
         }
+        self.fold.forget_ended();
         let drawn: Vec<TimelineLine> = words.into_lines();
         if drawn.is_empty() {
             return Vec::new();
@@ -77,15 +78,14 @@ impl Timeline {
 
     /// What the run has spent, of its budget: `$0.03 of $2.00`, or `12,000 of 2,000,000 tokens`.
     pub fn money(&self) -> String {
-        let view = self.fold.view(crate::summary::Liveness::Alive);
-        format_spent_amount(&view)
+        format_spent_amount(self.fold.view_so_far())
     }
 
     /// The counters of the run: its calls, iterations, tokens, and the attempt of the open step if it is not the first.
     pub fn counters(&self) -> String {
-        let view = self.fold.view(crate::summary::Liveness::Alive);
-        let again = view.open.as_ref().filter(|open| open.attempt > 1);
-        let attempt = again.map_or_else(String::new, |open| format!(", attempt {}", open.attempt));
+        let view = self.fold.view_so_far();
+        let again = self.fold.open_attempt().filter(|attempt| *attempt > 1);
+        let attempt = again.map_or_else(String::new, |attempt| format!(", attempt {attempt}"));
         let calls = match view.ledger.asks_max {
             Some(most) => {
                 format!("call {} of at most {}", format_count(view.asks.total() + 1), format_count(most))

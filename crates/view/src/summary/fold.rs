@@ -26,15 +26,15 @@ pub fn run_view(run: &str, records: &[StampedRecord], live: Liveness) -> RunView
     for record in records {
         fold.apply(record);
     }
-    fold.view(live)
+    fold.into_view(live)
 }
 
 /// An incremental fold.
 #[derive(Debug, Clone)]
 pub struct RunFold {
-    view: RunView,
+    pub(super) view: RunView,
     /// The visit that has not ended.
-    open: Option<OpenRow>,
+    pub(super) open: Option<OpenRow>,
     /// The current step when it does not count as an iteration.
     aside: Option<OpenRow>,
     /// Asks that are pending.
@@ -71,19 +71,26 @@ impl RunFold {
         }
     }
 
-    /// The current state of the run.
+    /// The state of the run now; the fold goes on.
     pub fn view(&self, live: Liveness) -> RunView {
-        let mut view = self.view.clone();
+        self.clone().into_view(live)
+    }
+
+    /// The state of the run after its last record.
+    pub fn into_view(self, live: Liveness) -> RunView {
+        let pending = self.pending();
+        let in_flight = self.in_flight(self.view.last_ms.unwrap_or_default());
+        let mut view = self.view;
         view.live = live;
-        view.changed_files = self.changed.iter().cloned().collect();
-        view.open = self.open.as_ref().map(|open| OpenVisit {
-            step: open.step.clone(),
+        view.changed_files = self.changed.into_iter().collect();
+        view.open = self.open.map(|open| OpenVisit {
+            step: open.step,
             visit: open.visit,
             attempt: open.attempt,
             entered_ms: open.entered_ms,
-            remedy: open.remedy.clone(),
+            remedy: open.remedy,
         });
-        view.pending = self.pending();
+        view.pending = pending;
         // A call that was cut off is recorded when the run is resumed, but its cost is unknown already.
         let cut = matches!(
             view.state,
@@ -91,7 +98,7 @@ impl RunFold {
                 | RunState::Ended(EndState::Exhausted)
         );
         if cut || view.died() {
-            view.unknown += self.in_flight(view.last_ms.unwrap_or_default());
+            view.unknown += in_flight;
         }
         let shares = &view.ledger.reserved;
         view.wanting = self.requests.keys().filter(|ask| !shares.contains_key(ask)).count() as u64;

@@ -6,6 +6,7 @@ mod asks;
 mod fold;
 mod json;
 mod open_rows;
+mod present;
 mod view;
 
 pub(crate) use json::{json_of_cost, json_of_waiting};

@@ -113,7 +113,7 @@ pub(crate) fn build_routes() -> Router<App> {
         .route("/api/v1/runs/{run}/retry", post(control::retry_run))
         .route("/api/v1/runs/{run}/apply", post(control::apply_changes))
         .route("/api/v1/runs/{run}/undo", post(control::undo_changes))
-        .route("/api/v1/blobs/{digest}", get(read::serve_blob))
+        .route("/api/v1/runs/{run}/blobs/{digest}", get(read::serve_blob))
         .method_not_allowed_fallback(async || ApiError(Problem::new(405, "this method is not allowed here")))
 }
 

@@ -64,7 +64,7 @@ pub(super) async fn serve_run(
     let read = move |app: &App| {
         let run = app.find(&run)?;
         let observer = app.project.observer();
-        let texts = |blob: &BlobRef| observer.text(blob);
+        let texts = |blob: &BlobRef| observer.text(&run, blob);
         let view = app.hub.with_run(&run, cuegate_observe::RunReader::view)?;
         let mut object = view.to_json(&texts);
         if query.steps == Some(false)
@@ -94,7 +94,7 @@ pub(super) async fn serve_spans(
         app.hub.with_run(&run, |reader| {
             let from = query.from.unwrap_or_else(|| reader.spans().visits().saturating_sub(count));
             let mut object = reader.spans().to_json(run.as_str(), from, count);
-            object["records"] = json!(reader.records().len());
+            object["records"] = json!(reader.count());
             object
         })
     };
@@ -121,15 +121,23 @@ pub(super) async fn serve_events(
         let last = from.saturating_add(RECORDS_MAX - 1);
         let to = query.to_seq.unwrap_or(last).min(last);
         let observer = app.project.observer();
-        let texts = |blob: &BlobRef| observer.text(blob);
+        let texts = |blob: &BlobRef| observer.text(&run, blob);
         let options = LogOptions { full: query.full.unwrap_or(false) };
-        app.hub.with_run(&run, |reader| {
-            let records = reader.records().iter().filter(|record| (from..=to).contains(&record.seq));
-            let events: Vec<Value> =
-                records.flat_map(|record| event_json(run.as_str(), record, &texts, options)).collect();
-            let count = reader.records().len();
-            json!({ "schema": "cuegate/events/v1", "run": run.as_str(), "records": count, "events": events })
-        })
+        let read = app.hub.with_run(&run, |reader| {
+            let mut events: Vec<Value> = Vec::new();
+            reader.read_records(observer, from, |record| {
+                let is_in = record.seq <= to;
+                if is_in {
+                    events.extend(event_json(run.as_str(), record, &texts, options));
+                }
+                is_in && record.seq < to
+            })?;
+            let count = reader.count();
+            Ok::<Value, cuegate_runner::Error>(
+                json!({ "schema": "cuegate/events/v1", "run": run.as_str(), "records": count, "events": events }),
+            )
+        })?;
+        Ok(read?)
     };
     app.run_blocking(read).await.map(Json)
 }
@@ -177,7 +185,7 @@ pub(super) async fn written_report(
             Problem::new(404, format!("run {run} has no report `{}`", cuegate_view::clean_to_one_line(&name)))
         };
         let newest = versions.last().ok_or_else(missing)?;
-        let text = observer.text(&newest.content).ok_or_else(missing)?;
+        let text = observer.text(&run, &newest.content).ok_or_else(missing)?;
         Ok(json!({
             "schema": "cuegate/report/v1",
             "run": run.as_str(),
@@ -215,13 +223,14 @@ pub(super) async fn serve_diff(
 
 pub(super) async fn serve_blob(
     State(app): State<App>,
-    Path(digest): Path<String>,
+    Path((run, digest)): Path<(String, String)>,
 ) -> Result<Response, ApiError> {
     let read = move |app: &App| {
-        let missing = || Problem::new(404, "there is no text with this digest");
+        let run = app.find(&run)?;
+        let missing = || Problem::new(404, format!("run {run} has no text with this digest"));
         let digest: cuegate_journal::Digest = digest.parse().map_err(|_| missing())?;
         let journal = app.project.observer().journal()?.ok_or_else(missing)?;
-        let bytes = journal.blob(&digest).map_err(cuegate_runner::Error::from)?.ok_or_else(missing)?;
+        let bytes = journal.blob(&run, &digest).map_err(cuegate_runner::Error::from)?.ok_or_else(missing)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     };
     Ok(respond_with_text(app.run_blocking(read).await?, "text/plain; charset=utf-8"))

@@ -126,14 +126,13 @@ impl StreamPosition {
     /// Queues the new events.
     fn read(&mut self) -> Result<(), Problem> {
         let (run, observer) = (self.run.clone(), self.app.project.observer());
-        let texts = |blob: &BlobRef| observer.text(blob);
+        let texts = |blob: &BlobRef| observer.text(&run, blob);
         let (from, skipped) = self.next;
         let hub = &self.app.hub;
         let waiting = &mut self.waiting;
         let (next, count, live) = hub.with_run(&run, |reader| {
-            let first = usize::try_from(from).unwrap_or(usize::MAX);
             let mut next = (from, skipped);
-            for record in reader.records().iter().skip(first) {
+            let read = reader.read_records(observer, from, |record| {
                 let lines = event_json(run.as_str(), record, &texts, LogOptions::default());
                 let skip = if record.seq == from { skipped } else { 0 };
                 for (index, line) in lines.iter().enumerate().skip(skip) {
@@ -141,12 +140,10 @@ impl StreamPosition {
                     waiting.push_back(Event::default().event("log").id(id).data(encode_safe_json(line)));
                 }
                 next = (record.seq + 1, 0);
-                if waiting.len() >= EVENTS_MAX {
-                    break;
-                }
-            }
-            (next, reader.records().len() as u64, (reader.live(), reader.has_answer()))
-        })?;
+                waiting.len() < EVENTS_MAX
+            });
+            read.map(|()| (next, reader.count(), (reader.live(), reader.has_answer())))
+        })??;
         self.next = next;
         self.has_more = next.0 < count;
         if self.live != Some(live) {

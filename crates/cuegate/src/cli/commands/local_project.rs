@@ -10,18 +10,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cuegate_engine::{EndState, Run};
+use cuegate_engine::EndState;
 use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_observe::{Control, Observer, Problem, Project, StartRequest};
 use cuegate_runner::StateDir;
-use cuegate_view::{Graph, RunState, StampedRecord, TimeZone, check_json, render_report, svg_without_style};
+use cuegate_view::{Graph, RunState, TimeZone, check_json, render_report, svg_without_style};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::follow_up::serve;
 use crate::cli::commands::start::list;
 use crate::cli::commands::take::diff;
-use crate::cli::commands::{ProjectPlace, load_with_defaults, texts_of_journal, view_of};
+use crate::cli::commands::{ProjectPlace, load_with_defaults, texts_of_run, view_of};
+use crate::project::FoldedRun;
 use crate::{
     Failure, Program, config, definition, definition::KeptFiles, doctor, exit, run_changes::compare_files,
 };
@@ -62,20 +63,13 @@ impl LocalProject {
         self.observer.journal()?.ok_or_else(|| Problem::new(404, "this project has no runs"))
     }
 
-    /// The records of a run and its state.
-    fn folded(&self, run: &RunId) -> Result<(Vec<StampedRecord>, Run), Problem> {
-        let (_, records) = view_of(&*self.journal()?, run).map_err(problem_of_failure)?;
-        let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
-        Ok((records, run))
-    }
-
     /// Loads the definition of a run from the files that it kept.
     fn definition(&self, run: &RunId) -> Result<definition::CompiledDefinition, Problem> {
         let journal = self.journal()?;
-        let (_, run) = self.folded(run)?;
-        let started = run.started();
+        let folded = cuegate_runner::read_run(&*journal, run)?;
+        let started = folded.started();
         let kept = started.sources.iter().map(|kept| (kept.path.clone(), kept.blob.clone()));
-        let files = KeptFiles::new(&*journal, kept);
+        let files = KeptFiles::new(&*journal, run, kept);
         Ok(definition::compile_definition(
             &files,
             &started.base,
@@ -108,7 +102,7 @@ impl LocalProject {
 
     /// Refuses what makes no sense for a run that has ended.
     fn goes_on(&self, run: &RunId, what: &str) -> Result<(), Problem> {
-        let (view, _) = view_of(&*self.journal()?, run).map_err(problem_of_failure)?;
+        let view = view_of(&*self.journal()?, run).map_err(problem_of_failure)?;
         match &view.state {
             // A larger limit continues it.
             RunState::Ended(EndState::Exhausted) if what == "resumed" => Ok(()),
@@ -204,14 +198,15 @@ impl Project for LocalProject {
 
     fn report(&self, run: &RunId) -> Result<String, Problem> {
         let journal = self.journal()?;
-        let (mut view, records) = view_of(&*journal, run).map_err(problem_of_failure)?;
-        compare_files(&self.place.home, &*journal, &mut view, &records);
-        Ok(render_report(&view, &texts_of_journal(&*journal), &TimeZone::system()))
+        let FoldedRun { mut view, history, .. } =
+            FoldedRun::read(&*journal, run).map_err(problem_of_failure)?;
+        compare_files(&self.place.home, &*journal, run, &mut view, &history);
+        Ok(render_report(&view, &texts_of_run(&*journal, run), &TimeZone::system()))
     }
 
     fn diff(&self, run: &RunId, records: Option<(u64, u64)>) -> Result<String, Problem> {
-        let (all, folded) = self.folded(run)?;
-        let patch = diff::patch_of_run(&self.place, &all, &folded, records).map_err(problem_of_failure)?;
+        let patch = diff::patch_of_run(&self.place, &*self.journal()?, run, records);
+        let patch = patch.map_err(problem_of_failure)?;
         let none = || Problem::new(404, "the run worked outside of git, so its changes are not known");
         Ok(String::from_utf8_lossy(&patch.ok_or_else(none)?).into_owned())
     }

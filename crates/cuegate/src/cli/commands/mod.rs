@@ -11,6 +11,7 @@ pub(super) mod take;
 pub(super) mod tools;
 pub(super) mod write;
 
+use crate::project::FoldedRun;
 use std::{
     ffi::OsString,
     path::{Component, Path, PathBuf},
@@ -295,9 +296,9 @@ fn open_disk_files(location: &Location) -> Result<DiskFiles, Failure> {
     })
 }
 
-/// Looks up texts in the journal, for views.
-fn texts_of_journal(journal: &dyn Journal) -> impl Fn(&BlobRef) -> Option<String> + '_ {
-    |blob| read_stored_text(journal, blob).ok()
+/// Looks up the texts of a run, for views.
+fn texts_of_run<'j>(journal: &'j dyn Journal, id: &'j RunId) -> impl Fn(&BlobRef) -> Option<String> + 'j {
+    move |blob| read_stored_text(journal, id, blob).ok()
 }
 
 /// Drives a run with live output.
@@ -308,7 +309,7 @@ fn drive_run(ready: crate::run::start_run::PreparedRun) -> Result<(), Failure> {
         .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
     let driven = runtime.block_on(async {
         let stop = super::stop::on_signals("cuegate resume last");
-        let mut live = super::live::LivePrinter::new(ready.journal());
+        let mut live = super::live::LivePrinter::new(ready.journal(), ready.id().clone());
         live.catch_up(&ready.before);
         ready.drive(stop, &mut |notice| live.show(&notice)).await
     });
@@ -328,21 +329,21 @@ fn tell_end(
     config: &Config,
     json: bool,
 ) -> Result<u8, Failure> {
-    let (mut view, records) = view_of(journal, id)?;
-    compare_files(&place.home, journal, &mut view, &records);
+    let FoldedRun { mut view, history, .. } = FoldedRun::read(journal, id)?;
+    compare_files(&place.home, journal, id, &mut view, &history);
     if json {
-        print::print_json(&view.to_json(&texts_of_journal(journal)));
+        print::print_json(&view.to_json(&texts_of_run(journal, id)));
     } else {
-        let undo = take::diff::undo_hint(place, id.as_str(), &records);
+        let undo = take::diff::undo_hint(&view);
         let zone = cuegate_view::TimeZone::system();
-        for line in cuegate_view::render_run_end(&view, &texts_of_journal(journal), &zone, undo.as_deref()) {
+        for line in cuegate_view::render_run_end(&view, &texts_of_run(journal, id), &zone, undo.as_deref()) {
             // A result, which `--quiet` keeps.
             print::print_important(&line);
         }
     }
     // A user who interrupted the run needs no notification.
     if view.exit_code() != Some(exit::INTERRUPTED) {
-        let summary = view.summary_text(&texts_of_journal(journal));
+        let summary = view.summary_text(&texts_of_run(journal, id));
         super::notify::send_notifications(&config.notify, &view, summary);
     }
     Ok(view.exit_code().unwrap_or(exit::ENVIRONMENT))

@@ -39,7 +39,7 @@ impl Scene {
     fn new() -> Scene {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let at = |path: &str| folder.path().join(path);
-        for name in SECRETS.iter().chain(&["../other/.env", "../other/.cuegate/journal.db"]) {
+        for name in SECRETS.iter().chain(&["../other/.env", "../other/.cuegate/runs/a/log"]) {
             let file = at("home").join(name);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::create_dir_all(at("home")).unwrap();

@@ -187,9 +187,14 @@ const FILES: [Attack; 10] = [
         "other-journal",
         OTHERS,
         "the journal of another project",
-        "grep -q s3cret $CUEGATE_T_OTHER/.cuegate/journal.db",
+        "grep -q s3cret $CUEGATE_T_OTHER/.cuegate/runs/a/log",
     ),
-    says("own-journal", OTHERS, "the journal of its own project", "test -s .cuegate/journal.db"),
+    says(
+        "own-journal",
+        OTHERS,
+        "the journal of its own project",
+        "cat .cuegate/runs/*/log | grep -q cuegate",
+    ),
     says(
         "shared-temporary",
         OTHERS,

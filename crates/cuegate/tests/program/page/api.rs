@@ -49,12 +49,12 @@ fn answers_are_those_of_the_command_line() {
     assert_eq!(server.get("/runs/last/diff?from_seq=0&to_seq=0").body, "");
     // A file of the definition is named by its digest.
     let source = &events[0]["sources"][0];
-    let text = server.get(&format!("/blobs/{}", source["blob"].as_str().unwrap())).body;
+    let text = server.get(&format!("/runs/last/blobs/{}", source["blob"].as_str().unwrap())).body;
     assert_eq!(text, project.read(source["path"].as_str().unwrap()));
     for (path, status) in [
         ("/runs/none", 404),
         ("/runs/last/reports/none", 404),
-        ("/blobs/none", 404),
+        ("/runs/last/blobs/none", 404),
         ("/nothing", 404),
         ("/runs/last/spans?from=x", 400),
         ("/runs/last/events?from_seq=-1", 400),
@@ -73,7 +73,7 @@ fn a_project_without_runs_has_an_empty_list() {
     let server = Server::start(&project, &[]);
     assert_eq!(server.json("/runs")["runs"], json!([]));
     assert_eq!(server.get("/runs/last").status, 404);
-    assert_eq!(server.get("/blobs/sha256-x").status, 404);
+    assert_eq!(server.get("/runs/last/blobs/sha256-x").status, 404);
     // The first run is seen by a stream that is open already.
     let registry = small();
     registry.write(&project);
@@ -103,7 +103,7 @@ fn a_stream_is_the_log_and_resumes_after_the_last_event() {
         says("close", "closing"),
     ]));
     let job = project.job(&begin(&[]));
-    until("the run has begun", || project.path().join(".cuegate/journal.db").exists() && project.runs() == 1);
+    until("the run has begun", || project.path().join(".cuegate/runs").exists() && project.runs() == 1);
     let server = Server::start(&project, &[]);
     let is_working = |text: &str, events: &[(String, String, Value)]| {
         events.last().is_some_and(|(name, _, object)| name == "working" && object.to_string().contains(text))

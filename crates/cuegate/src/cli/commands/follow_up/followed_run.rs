@@ -1,14 +1,15 @@
 //! Reads the records of a run that another process drives, as they come.
 
+use crate::project;
 use std::{collections::BTreeMap, time::Duration};
 
 use cuegate_engine::CommandId;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::ActivityReader;
-use cuegate_view::{Liveness, RunState, StampedRecord, Timeline};
+use cuegate_view::{Liveness, RunFold, RunState, StampedRecord, Timeline};
 
 use crate::Failure;
-use crate::cli::commands::{ProjectPlace, view_of};
+use crate::cli::commands::ProjectPlace;
 use crate::cli::live::activity_words;
 use crate::cli::print;
 use crate::cli::status_line::StatusLine;
@@ -45,26 +46,35 @@ impl ActivityTail {
     }
 }
 
-/// Passes all records to `show`, then new ones while `goes_on` and another process drives the run. `show` returns the
-/// status line.
+/// What of a run is shown next.
+pub(super) enum Followed<'r> {
+    Record(&'r StampedRecord),
+    /// Nothing more for now. The answer is the status line.
+    Pause,
+}
+
+/// Passes all records to `show`, then new ones while `goes_on` and another process drives the run.
 pub(super) fn follow_records(
     journal: &dyn Journal,
     id: &RunId,
     goes_on: bool,
     mut status: StatusLine,
-    mut show: impl FnMut(&[StampedRecord]) -> Option<String>,
+    mut show: impl FnMut(Followed<'_>) -> Option<String>,
 ) -> Result<(), Failure> {
-    let mut seen = 0;
+    let (mut seen, mut fold) = (0, RunFold::new(id.as_str()));
     loop {
-        let (view, records) = view_of(journal, id)?;
-        let new = records.get(seen..).unwrap_or_default();
-        if !new.is_empty() {
+        // Read before the records: a process that ends meanwhile has written its last one.
+        let live = project::liveness_of_run(journal, id)?;
+        cuegate_runner::read_each_record(journal, id, seen, |entry| {
+            let record = StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
+            seen = record.seq + 1;
+            fold.apply(&record);
             status.clear();
-        }
-        let line = show(new);
-        seen = records.len();
+            show(Followed::Record(&record));
+        })?;
+        let line = show(Followed::Pause);
         // A suspended or ended run writes no further events until it is resumed.
-        let is_driven = view.state == RunState::Running && view.live == Liveness::Alive;
+        let is_driven = *fold.state() == RunState::Running && live == Liveness::Alive;
         if !(goes_on && is_driven && print::is_read()) {
             return Ok(());
         }

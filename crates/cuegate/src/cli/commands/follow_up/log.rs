@@ -1,12 +1,12 @@
 //! `log`: the events of a run.
 
-use super::followed_run::{ActivityTail, follow_records};
+use super::followed_run::{ActivityTail, Followed, follow_records};
 use crate::cli::commands::shared_args::RunRef;
 
 use cuegate_journal::{Journal, RunId};
 use cuegate_view::{LogOptions, StampedRecord, TimeZone, Timeline, event_json};
 
-use crate::cli::commands::{ProjectPlace, texts_of_journal};
+use crate::cli::commands::{ProjectPlace, texts_of_run};
 use crate::cli::live::status_text;
 use crate::cli::print;
 use crate::cli::status_line::StatusLine;
@@ -39,11 +39,12 @@ pub(in crate::cli::commands) fn print_log(place: &ProjectPlace, args: &LogArgs) 
     // The status line would end up between the lines of a file.
     let moving = args.follow && !args.json && print::has_progress() && print::data_width().is_some();
     let mut tail = ActivityTail::default();
-    follow_records(&*journal, &id, args.follow, StatusLine::new(moving), |records| {
-        for record in records {
+    follow_records(&*journal, &id, args.follow, StatusLine::new(moving), |followed| match followed {
+        Followed::Record(record) => {
             print_events(&id, record, &mut timeline, args, &*journal);
+            None
         }
-        status_text(&timeline, tail.read(place, &id, &timeline), print::stderr_width())
+        Followed::Pause => status_text(&timeline, tail.read(place, &id, &timeline), print::stderr_width()),
     })?;
     Ok(exit::DONE)
 }
@@ -57,7 +58,7 @@ fn print_events(
 ) {
     if args.json {
         for event in
-            event_json(id.as_str(), record, &texts_of_journal(journal), LogOptions { full: args.full })
+            event_json(id.as_str(), record, &texts_of_run(journal, id), LogOptions { full: args.full })
         {
             print::json_line(&event);
         }

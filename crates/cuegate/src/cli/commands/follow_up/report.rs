@@ -1,9 +1,10 @@
 //! `report`: what a run did, proved and spent.
 
 use crate::cli::commands::shared_args::RunRef;
+use crate::project::FoldedRun;
 use cuegate_view::{RunView, TimeZone};
 
-use crate::cli::commands::{ProjectPlace, texts_of_journal, view_of};
+use crate::cli::commands::{ProjectPlace, texts_of_run};
 use crate::cli::print;
 use crate::run_changes::compare_files;
 use crate::{Failure, exit, project};
@@ -27,16 +28,16 @@ pub(in crate::cli::commands) fn print_run_report(
 ) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find_run_id(&*journal, &args.run.id)?;
-    let (mut view, records) = view_of(&*journal, &id)?;
-    compare_files(&place.home, &*journal, &mut view, &records);
+    let FoldedRun { mut view, history, .. } = FoldedRun::read(&*journal, &id)?;
+    compare_files(&place.home, &*journal, &id, &mut view, &history);
     if let Some(name) = &args.name {
-        print::print_exact(&read_newest_report(&view, name, &texts_of_journal(&*journal))?);
+        print::print_exact(&read_newest_report(&view, name, &texts_of_run(&*journal, &id))?);
     } else if args.json {
-        print::print_json(&view.to_json(&texts_of_journal(&*journal)));
+        print::print_json(&view.to_json(&texts_of_run(&*journal, &id)));
     } else {
         print::print_data(&cuegate_view::render_report(
             &view,
-            &texts_of_journal(&*journal),
+            &texts_of_run(&*journal, &id),
             &TimeZone::system(),
         ));
     }

@@ -27,7 +27,7 @@ pub(in crate::cli::commands) fn list_runs(place: &ProjectPlace, args: &RunsArgs)
     if let Some(journal) = project::open_journal_read_only(&place.home)? {
         for run in journal.runs()?.into_iter().filter(|run| run.records > 0 || run.damage.is_some()) {
             match view_of(&*journal, &run.run) {
-                Ok((view, _)) => views.push(view),
+                Ok(view) => views.push(view),
                 Err(failure) => damaged.push((run.run.to_string(), failure)),
             }
         }

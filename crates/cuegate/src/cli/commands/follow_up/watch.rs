@@ -1,5 +1,6 @@
 //! `watch`: runs in the whole terminal.
 
+use crate::project::FoldedRun;
 use std::{io::IsTerminal as _, sync::Arc};
 
 use cuegate_journal::RunId;
@@ -8,7 +9,7 @@ use cuegate_view::TimeZone;
 
 use crate::cli::commands::local_project::LocalProject;
 use crate::cli::commands::take::diff;
-use crate::cli::commands::{ProjectPlace, texts_of_journal, view_of};
+use crate::cli::commands::{ProjectPlace, texts_of_run};
 use crate::cli::print;
 use crate::run_changes::compare_files;
 use crate::{Failure, exit, project};
@@ -59,14 +60,14 @@ pub(in crate::cli::commands) fn show_screen(
         ended.map_err(|error| Failure::environment(format!("failed to use the terminal: {error}")))?;
     if let Some(id) = app.shown() {
         let journal = place.view()?;
-        let (mut view, records) = view_of(&*journal, id)?;
+        let FoldedRun { mut view, history, .. } = FoldedRun::read(&*journal, id)?;
         match view.exit_code() {
             Some(code) => {
-                compare_files(&place.home, &*journal, &mut view, &records);
-                let undo = diff::undo_hint(place, id.as_str(), &records);
+                compare_files(&place.home, &*journal, id, &mut view, &history);
+                let undo = diff::undo_hint(&view);
                 let zone = TimeZone::system();
                 for line in
-                    cuegate_view::render_run_end(&view, &texts_of_journal(&*journal), &zone, undo.as_deref())
+                    cuegate_view::render_run_end(&view, &texts_of_run(&*journal, id), &zone, undo.as_deref())
                 {
                     print::print_line(&line);
                 }

@@ -2,15 +2,15 @@
 
 use std::{path::Path, process::Command, sync::Arc, time::Duration};
 
-use cuegate_engine::{EndState, Event, Run, State, WaitKind};
+use cuegate_engine::{EndState, Run, State, WaitKind};
 use cuegate_flow::model::BlobRef;
-use cuegate_journal::{Journal, RunId, sqlite::Durability};
+use cuegate_journal::{Journal, RunId, log::Durability};
 use cuegate_runner::{InboxMessage, now_ms};
 
 use super::resume;
 use super::resume::go_on;
 use crate::cli::commands::start::prompt_user;
-use crate::cli::commands::{ProjectPlace, texts_of_journal, view_of};
+use crate::cli::commands::{ProjectPlace, texts_of_run, view_of};
 use crate::cli::print;
 use crate::run::start_run;
 use crate::run::start_run::{Host, Program, ResumeRequest};
@@ -166,7 +166,7 @@ pub(in crate::cli::commands) fn answer_run(place: &ProjectPlace, args: AnswerArg
     journal.post(&id, now_ms(), &serde_json::to_vec(&letter).unwrap_or_default())?;
     if args.no_continue {
         match args.json {
-            true => print::print_json(&view_of(&*journal, &id)?.0.to_json(&texts_of_journal(&*journal))),
+            true => print::print_json(&view_of(&*journal, &id)?.to_json(&texts_of_run(&*journal, &id))),
             false => print::print_line(&format!(
                 "run {id}: the answer is recorded; `cuegate resume {id}` continues the run"
             )),
@@ -186,12 +186,8 @@ pub(in crate::cli::commands) fn answer_run(place: &ProjectPlace, args: AnswerArg
 
 /// Whether this text is the newest answer that the run has taken.
 fn already_answered(journal: &dyn Journal, id: &RunId, text: &str) -> Result<bool, Failure> {
-    let entries = cuegate_runner::read_records(journal, id)?;
-    let mut answers = entries.iter().rev().flat_map(|entry| &entry.events).filter_map(|event| match event {
-        Event::PersonAnswered { text, .. } => Some(text),
-        _ => None,
-    });
-    Ok(answers.next().is_some_and(|taken| *taken == BlobRef::for_bytes(text.as_bytes())))
+    let run = cuegate_runner::read_run(journal, id)?;
+    Ok(run.context.user_inputs.last() == Some(&BlobRef::for_bytes(text.as_bytes())))
 }
 
 pub(super) fn open_run(place: &ProjectPlace, typed: &str) -> Result<(Arc<dyn Journal>, RunId), Failure> {
@@ -201,8 +197,7 @@ pub(super) fn open_run(place: &ProjectPlace, typed: &str) -> Result<(Arc<dyn Jou
 }
 
 pub(super) fn read_run(journal: &dyn Journal, id: &RunId) -> Result<Run, Failure> {
-    let entries = cuegate_runner::read_records(journal, id)?;
-    Ok(Run::fold(entries.iter().map(|entry| entry.events.as_slice())))
+    Ok(cuegate_runner::read_run(journal, id)?)
 }
 
 #[cfg(test)]

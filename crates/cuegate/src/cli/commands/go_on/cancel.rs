@@ -30,7 +30,7 @@ pub(in crate::cli::commands) fn cancel_run(place: &ProjectPlace, args: &CancelAr
         return Ok(exit::DONE);
     }
     // Cancelling needs no flow, so a definition that this version rejects does not matter.
-    let flow = start_run::reload_flow(&*journal, &run).unwrap_or_else(|_| start_run::no_flow());
+    let flow = start_run::reload_flow(&*journal, &id, &run).unwrap_or_else(|_| start_run::no_flow());
     match RunWriter::reopen(journal.clone(), &id, flow) {
         Ok(book) => {
             // The run ends whether its tree can be inspected or not.

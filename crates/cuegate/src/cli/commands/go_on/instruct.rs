@@ -1,15 +1,16 @@
 //! `instruct`: a run that continues the work of an ended one.
 
 use crate::cli::commands::shared_args::DurabilityChoice;
+use crate::project::FoldedRun;
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::read_stored_text;
 use cuegate_view::{Liveness, RunState, RunView};
 
+use crate::cli::commands::ProjectPlace;
 use crate::cli::commands::shared_args::RunLimits;
 use crate::cli::commands::start::run::run_after;
 use crate::cli::commands::start::run_args::RunArgs;
-use crate::cli::commands::{ProjectPlace, view_of};
 use crate::run::resume_run;
 use crate::{Failure, project};
 use clap::Args;
@@ -72,7 +73,7 @@ pub(in crate::cli::commands) fn start_follow_up_run(
     if text.trim().is_empty() {
         return Err(Failure::usage("the text is empty", "describe what to do next; nothing was started"));
     }
-    let (view, records) = view_of(&*journal, &id)?;
+    let FoldedRun { view, history, .. } = FoldedRun::read(&*journal, &id)?;
     if !matches!(view.state, RunState::Ended(_)) {
         return Err(Failure::usage(
             format!("run {id} has not ended: {}", view.standing()),
@@ -82,7 +83,7 @@ pub(in crate::cli::commands) fn start_follow_up_run(
             },
         ));
     }
-    let run = cuegate_engine::Run::fold(records.iter().map(|record| record.events.as_slice()));
+    let run = history.run;
     if let Some(later) = resume_run::later_run(&*journal, &id, &run)? {
         return Err(Failure::usage(
             format!("run {later} already continued the work of run {id}"),
@@ -101,7 +102,7 @@ pub(in crate::cli::commands) fn start_follow_up_run(
     let params = started
         .params
         .iter()
-        .map(|(name, value)| Ok(format!("{name}={}", read_stored_text(&*journal, value)?)));
+        .map(|(name, value)| Ok(format!("{name}={}", read_stored_text(&*journal, &id, value)?)));
     let set = params.collect::<Result<Vec<String>, cuegate_runner::Error>>()?;
     let finalize = started.finalize.clone().unwrap_or_default();
     let same_provider = args.provider.is_none() && args.script.is_none();
@@ -144,7 +145,7 @@ pub(in crate::cli::commands) fn start_follow_up_run(
 /// The new task: the text, then what the earlier run was for and what it reported. Its texts were written by agents, so
 /// they stand in fences.
 fn compose_follow_up_task(journal: &dyn Journal, id: &RunId, view: &RunView, text: &str) -> String {
-    let read = |blob: &BlobRef| read_stored_text(journal, blob).unwrap_or_default();
+    let read = |blob: &BlobRef| read_stored_text(journal, id, blob).unwrap_or_default();
     let mut task = format!(
         "{}\n\nThis continues the work of an earlier run ({id}), whose changes are in this folder. Its task was:\n\n{}",
         text.trim(),

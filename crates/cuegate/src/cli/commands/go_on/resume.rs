@@ -12,7 +12,7 @@ use cuegate_view::{TimeZone, clean_to_one_line};
 use crate::cli::commands::shared_args::DurabilityChoice;
 use crate::cli::commands::shared_args::RunLimits;
 use crate::cli::commands::start::{prompt_user, run};
-use crate::cli::commands::{ProjectPlace, tell_end, texts_of_journal, view_of};
+use crate::cli::commands::{ProjectPlace, tell_end, texts_of_run, view_of};
 use crate::cli::print;
 use crate::config::{self, Config};
 use crate::run::resume_run::tree_owner;
@@ -168,12 +168,11 @@ pub(in crate::cli::commands) fn settings_of_run(
     id: &RunId,
     reload: bool,
 ) -> Result<EffectiveConfig, Failure> {
-    let entries = cuegate_runner::read_records(journal, id)?;
-    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let run = cuegate_runner::read_run(journal, id)?;
     let Some(kept) = &run.started().settings else {
         return Ok(EffectiveConfig { config: config::load_config(place.home.root())?, adopted: true });
     };
-    let kept = cuegate_runner::read_stored_text(journal, kept)?;
+    let kept = cuegate_runner::read_stored_text(journal, id, kept)?;
     let now = config::load_config(place.home.root());
     if reload {
         let config = now?;
@@ -191,8 +190,7 @@ pub(in crate::cli::commands) fn settings_of_run(
 
 /// Whether the text of `retry --say` is in no prompt yet.
 fn has_unsent_note(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
-    let entries = cuegate_runner::read_records(journal, id)?;
-    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let run = cuegate_runner::read_run(journal, id)?;
     Ok(matches!(run.context.note, Some((_, false))))
 }
 
@@ -213,8 +211,7 @@ fn changed_sources(place: &ProjectPlace, started: &RunStarted) -> Vec<String> {
 
 /// Waits until the limit of the provider is reset. Ctrl-C ends the program; the run stays suspended.
 fn wait_for_limit(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
-    let entries = cuegate_runner::read_records(journal, id)?;
-    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let run = cuegate_runner::read_run(journal, id)?;
     let State::Suspended(SuspensionCause { kind: WaitKind::Quota, until_ms: Some(until), .. }) = run.state
     else {
         return Ok(());
@@ -246,8 +243,7 @@ fn take_over(place: &ProjectPlace, journal: &dyn Journal, id: &RunId) -> Result<
             ));
         }
         Liveness::Unknown => {
-            let entries = cuegate_runner::read_records(journal, id)?;
-            let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+            let run = cuegate_runner::read_run(journal, id)?;
             let made_by = tree_owner(id, run.started());
             let hint = format!("it lives in another container; `cuegate cancel {id}` ends it");
             let lock = TreeLock::take(&place.home, id, made_by.as_deref(), &hint, None)?;
@@ -276,14 +272,13 @@ pub(in crate::cli::commands) fn go_on(
 
 /// The command that resumes an exhausted run with a higher limit.
 fn suggest_higher_limit(journal: &dyn Journal, id: &RunId) -> Result<String, Failure> {
-    let view = view_of(journal, id)?.0;
+    let view = view_of(journal, id)?;
     Ok(cuegate_view::suggest_continue_commands(&view).into_iter().next().unwrap_or_default())
 }
 
 /// Why a run cannot be retried.
 fn cannot_retry(journal: &dyn Journal, id: &RunId) -> Result<Option<Failure>, Failure> {
-    let entries = cuegate_runner::read_records(journal, id)?;
-    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let run = cuegate_runner::read_run(journal, id)?;
     let resume = format!("`cuegate resume {id}` continues it");
     let (why, hint) = match &run.state {
         State::Ended { state: EndState::Failed | EndState::Aborted, .. } => return Ok(None),
@@ -307,8 +302,7 @@ fn cannot_retry(journal: &dyn Journal, id: &RunId) -> Result<Option<Failure>, Fa
 
 /// If the run cannot continue, prints why and returns its exit code.
 fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &ResumeArgs) -> Result<Option<u8>, Failure> {
-    let entries = cuegate_runner::read_records(journal, id)?;
-    let run = cuegate_engine::Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let run = cuegate_runner::read_run(journal, id)?;
     let why = match &run.state {
         State::Ended { state: EndState::Exhausted, .. }
             if run.progress.node.is_none()
@@ -343,7 +337,7 @@ fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &ResumeArgs) -> Result
     };
     print::print_line(&format!("run {id} cannot continue: {why}"));
     if args.json {
-        print::print_json(&view_of(journal, id)?.0.to_json(&texts_of_journal(journal)));
+        print::print_json(&view_of(journal, id)?.to_json(&texts_of_run(journal, id)));
     }
     // However it ended, there is nothing to resume.
     let is_over = cuegate_runner::is_over(&run.state);

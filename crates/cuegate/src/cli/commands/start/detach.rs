@@ -87,7 +87,7 @@ fn ended_before_start(child: &mut Child, home: &StateDir, id: &RunId) -> std::io
         let ended = child.try_wait()?;
         let journal = project::open_journal_read_only(home).ok().flatten();
         if journal.is_some_and(|journal| {
-            cuegate_runner::read_records(&*journal, id).is_ok_and(|all| !all.is_empty())
+            cuegate_runner::read_first_record(&*journal, id).is_ok_and(|first| first.is_some())
         }) {
             return Ok(None);
         }

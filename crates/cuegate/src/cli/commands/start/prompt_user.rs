@@ -18,7 +18,7 @@ pub(in crate::cli::commands) fn drive_with_prompts(
     id: &RunId,
     ready: PreparedRun,
 ) -> Result<(), Failure> {
-    crate::cli::commands::drive_run(ready).map_err(|failure| match host.home.journal().exists() {
+    crate::cli::commands::drive_run(ready).map_err(|failure| match host.home.runs().exists() {
         true => failure,
         false => Failure {
             message: format!(
@@ -35,7 +35,7 @@ pub(in crate::cli::commands) fn drive_with_prompts(
     })?;
     while may_prompt_for_answer(&*host.journal, id)? {
         // The person may have gone away.
-        let (view, _) = crate::project::view_of(&*host.journal, id)?;
+        let view = crate::project::view_of(&*host.journal, id)?;
         send_notifications(&host.config.notify, &view, None);
         if !prompt_and_post_answer(&*host.journal, id)? {
             break;
@@ -74,22 +74,21 @@ pub(in crate::cli::commands) fn question_of_run(
     journal: &dyn Journal,
     id: &RunId,
 ) -> Result<Option<String>, Failure> {
-    let entries = cuegate_runner::read_records(journal, id)?;
-    let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
+    let run = cuegate_runner::read_run(journal, id)?;
     let Some(question) = run.context.question.as_ref().filter(|_| waits_for_person(&run.state)) else {
         return Ok(None);
     };
-    Ok(Some(format!("{}{}", previous_answers(journal, &run)?, read_stored_text(journal, question)?)))
+    Ok(Some(format!("{}{}", previous_answers(journal, id, &run)?, read_stored_text(journal, id, question)?)))
 }
 
 /// The answers of the steps before a person step: its question is about them. Empty for an agent's own question, which
 /// carries its context itself.
-fn previous_answers(journal: &dyn Journal, run: &Run) -> Result<String, Failure> {
+fn previous_answers(journal: &dyn Journal, id: &RunId, run: &Run) -> Result<String, Failure> {
     let mut text = String::new();
     if run.progress.node.as_ref().is_some_and(|node| node.work == Work::Person) {
         for previous in &run.context.previous {
             if let Some(blob) = &previous.text {
-                let answer = read_stored_text(journal, blob)?;
+                let answer = read_stored_text(journal, id, blob)?;
                 text.push_str(&format!("{} answered:\n{}\n\n", previous.step, answer.trim_end()));
             }
         }

@@ -7,7 +7,7 @@ use clap::ArgMatches;
 use cuegate_engine::{FinalizePlan, IssueClaim, RecordedLoadOptions};
 use cuegate_flow::model::Flow;
 use cuegate_formats::{ISSUE_TEXTS, SHARED_FLAGS, same_name};
-use cuegate_journal::sqlite;
+use cuegate_journal::log;
 use cuegate_runner::{StateDir, sandbox::put_aside_kept_out};
 
 use super::budget::UsualCost;
@@ -340,10 +340,10 @@ fn may_ask_person(location: &Location) -> bool {
     read_options::is_takt_workflow(location) && print::is_interactive()
 }
 
-pub(in crate::cli::commands) fn convert_durability(durability: DurabilityChoice) -> sqlite::Durability {
+pub(in crate::cli::commands) fn convert_durability(durability: DurabilityChoice) -> log::Durability {
     match durability {
-        DurabilityChoice::Synced => sqlite::Durability::Synced,
-        DurabilityChoice::Relaxed => sqlite::Durability::Relaxed,
+        DurabilityChoice::Synced => log::Durability::Synced,
+        DurabilityChoice::Relaxed => log::Durability::Relaxed,
     }
 }
 

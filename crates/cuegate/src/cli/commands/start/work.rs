@@ -11,7 +11,7 @@ use cuegate_flow::{
     analysis::cost_bound::{Certificate, price_without_sensitivity},
     model::Flow,
 };
-use cuegate_journal::{Journal, RunId, sqlite::SqliteJournal};
+use cuegate_journal::{Journal, RunId, log::LogJournal};
 use cuegate_runner::{
     StateDir, read_batch,
     worktree::{claim, finalize::remote_url},
@@ -414,7 +414,7 @@ fn rows_of_batch(runs: Option<&dyn Journal>, batch: &Batch) -> Vec<TaskRow> {
             Ok(is) => is,
             Err(why) => return TaskRow { state: why, ..TaskRow::new(taken, None, None, None) },
         };
-        let view = project::view_of(journal, &id).ok().map(|(view, _)| view);
+        let view = project::view_of(journal, &id).ok();
         let view = view.filter(|view| view.started_ms.is_some());
         let cost = view.as_ref().and_then(|view| view.usage.cost_usd);
         let next = view
@@ -452,7 +452,7 @@ fn dry_run(place: &ProjectPlace, queue: &Queue, started: BatchStarted, as_json: 
 
 /// The journal of batches, for reading; `None` if there was no batch.
 fn journal_of_batches(home: &StateDir) -> Result<Option<Box<dyn Journal>>, Failure> {
-    match SqliteJournal::open_read_only(home.batches().join("journal.db")) {
+    match LogJournal::open_read_only(home.batches()) {
         Ok(journal) => Ok(Some(Box::new(journal))),
         Err(cuegate_journal::Error::Missing { .. }) => Ok(None),
         Err(error) => Err(error.into()),

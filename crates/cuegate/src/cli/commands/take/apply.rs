@@ -1,7 +1,8 @@
 //! `apply`: brings the changes of a worktree run into the working tree.
 
 use crate::cli::commands::shared_args::RunRef;
-use cuegate_engine::{EndState, Run};
+use crate::project::FoldedRun;
+use cuegate_engine::EndState;
 use cuegate_runner::worktree::MergeResult;
 use cuegate_view::{Liveness, RunState, clean_to_one_line, plural};
 use serde_json::json;
@@ -30,8 +31,8 @@ pub(crate) struct ApplyArgs {
 pub(in crate::cli::commands) fn apply_changes(place: &ProjectPlace, args: &ApplyArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find_run_id(&*journal, &args.run.id)?;
-    let (view, records) = crate::cli::commands::view_of(&*journal, &id)?;
-    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
+    let FoldedRun { view, history, .. } = FoldedRun::read(&*journal, &id)?;
+    let run = history.run;
     if !run.started().place.owned {
         return Err(Failure::usage(
             format!("run {id} worked in this working tree, so its changes are already here"),

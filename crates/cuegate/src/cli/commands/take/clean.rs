@@ -4,6 +4,7 @@
 //! `diff` and `apply` work; commits that no other branch has, and files that git ignores, stay below `refs/cuegate`. Only
 //! what can be built or installed again is deleted. A worktree whose files differ from the snapshot is kept.
 
+use crate::project::FoldedRun;
 use std::path::{Path, PathBuf};
 
 use cuegate_engine::Run;
@@ -198,8 +199,8 @@ fn find_run_worktrees(place: &ProjectPlace, journal: &dyn Journal) -> Result<Vec
     let newest = resume_run::newest_in_worktrees(journal, readable.clone())?;
     let mut all = Vec::new();
     for known in readable {
-        let (view, records) = view_of(journal, &known.run)?;
-        let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
+        let FoldedRun { view, history, .. } = FoldedRun::read(journal, &known.run)?;
+        let run = history.run;
         let path = PathBuf::from(&view.place.work);
         let first = view.place.follows.as_deref().unwrap_or(known.run.as_str());
         let is_newest = newest.get(first).is_none_or(|newest| *newest == known.run);
@@ -265,7 +266,7 @@ fn take_away(place: &ProjectPlace, journal: &dyn Journal, owned: &OwnedWorktree)
     let (root, first) = (place.home.root(), owned.made_by());
     let _lock = TreeLock::take(&place.home, &owned.id, Some(&first), "clean up when that has ended", None)?;
     // Somebody may have gone on meanwhile.
-    let (view, _) = view_of(journal, &owned.id)?;
+    let view = view_of(journal, &owned.id)?;
     let gone_on = match &view.state {
         RunState::Ended(_) if owned.path.is_dir() => changed_since(place, &owned.path, &owned.run)?,
         RunState::Ended(_) => None,

@@ -1,10 +1,12 @@
 //! `diff`: the changes of a run, and how to undo them.
 
 use crate::cli::commands::shared_args::RunRef;
+use crate::project::FoldedRun;
 use std::path::Path;
 
 use cuegate_engine::Run;
-use cuegate_view::StampedRecord;
+use cuegate_journal::{Journal, RunId};
+use cuegate_view::RunView;
 
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
@@ -30,11 +32,11 @@ pub(crate) struct DiffArgs {
 pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find_run_id(&*journal, &args.run.id)?;
-    let (_, records) = crate::cli::commands::view_of(&*journal, &id)?;
-    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
-    let trees = open_trees(&place.home, &run)?;
+    let FoldedRun { history, .. } = FoldedRun::read(&*journal, &id)?;
+    let run = &history.run;
+    let trees = open_trees(&place.home, run)?;
     let whole = if args.whole { project::first_tree(&*journal, run.started())? } else { None };
-    let Some(mut changed) = RunChanges::of(&records, &run, trees.as_ref())? else {
+    let Some(mut changed) = RunChanges::of(&history, trees.as_ref())? else {
         return Err(Failure::usage(
             format!("run {id} worked outside of git, so the state before it was not recorded"),
             "run `git init` before the next run",
@@ -78,38 +80,39 @@ pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs
 /// The changes of a run as a patch, or those between two of its records; `None` if the run recorded no trees.
 pub(in crate::cli::commands) fn patch_of_run(
     place: &ProjectPlace,
-    records: &[StampedRecord],
-    run: &Run,
+    journal: &dyn Journal,
+    id: &RunId,
     between: Option<(u64, u64)>,
 ) -> Result<Option<Vec<u8>>, Failure> {
-    let Some(trees) = open_trees(&place.home, run)? else { return Ok(None) };
+    let FoldedRun { history, .. } = FoldedRun::read(journal, id)?;
+    let Some(trees) = open_trees(&place.home, &history.run)? else { return Ok(None) };
     let Some((from_seq, to_seq)) = between else {
-        let changed = RunChanges::of(records, run, Some(&trees))?;
+        let changed = RunChanges::of(&history, Some(&trees))?;
         return changed.map(|changed| changed.patch(&trees)).transpose();
     };
-    let tree_after = |is_in: &dyn Fn(u64) -> bool| {
-        let part = records.iter().filter(|record| is_in(record.seq));
-        Run::fold(part.map(|record| record.events.as_slice())).tree
-    };
-    let (before, after) = (tree_after(&|seq| seq < from_seq), tree_after(&|seq| seq <= to_seq));
-    let before = before.or_else(|| run.started().tree.clone());
+    let (mut before, mut folded) = (history.run.started().tree.clone(), Run::default());
+    cuegate_runner::read_each_record(journal, id, 0, |entry| {
+        if entry.seq > to_seq {
+            return;
+        }
+        folded.apply_record(&entry.events);
+        if entry.seq < from_seq {
+            before.clone_from(&folded.tree);
+        }
+    })?;
+    let after = folded.tree;
     let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
     Ok(Some(trees.patch(&before.tree, &after.tree)?))
 }
 
-pub(in crate::cli::commands) fn undo_hint(
-    place: &ProjectPlace,
-    id: &str,
-    records: &[StampedRecord],
-) -> Option<String> {
-    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
-    let place_of = &run.started().place;
-    if place_of.owned {
+/// The command that takes the work of a run back, whose files were compared.
+pub(in crate::cli::commands) fn undo_hint(view: &RunView) -> Option<String> {
+    let id = &view.run;
+    if view.place.owned {
         return Some(format!("cuegate clean {id}"));
     }
-    let trees = open_trees(&place.home, &run).ok()??;
-    let changed = RunChanges::of(records, &run, Some(&trees)).ok()??;
-    (!changed.stat(&trees).ok()?.is_empty()).then(|| format!("cuegate undo {id}"))
+    let has_changes = view.difference.as_ref().is_some_and(|files| !files.is_empty());
+    has_changes.then(|| format!("cuegate undo {id}"))
 }
 
 pub(in crate::cli::commands) fn quote_shell_path(path: &Path) -> String {

@@ -39,7 +39,7 @@ pub(in crate::cli::commands) fn list_or_settle_effects(
 ) -> Result<u8, Failure> {
     let journal = project::open_existing(&place.home, run::convert_durability(args.durability))?;
     let id = project::find_run_id(&*journal, &args.run.id)?;
-    let rows = view_of(&*journal, &id)?.0.acts.effects;
+    let rows = view_of(&*journal, &id)?.acts.effects;
     let wanted = args.adopt.is_some() || args.send_again;
     let Some(named) = &args.effect else {
         if wanted {
@@ -58,7 +58,7 @@ pub(in crate::cli::commands) fn list_or_settle_effects(
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
     let ready = start_run::prepare_effect_settlement(&host, &id, row.id, args.adopt.clone())?;
     crate::cli::commands::drive_run(ready)?;
-    let rows = view_of(&*journal, &id)?.0.acts.effects;
+    let rows = view_of(&*journal, &id)?.acts.effects;
     let row = rows.iter().find(|known| known.id == row.id).unwrap_or(row);
     print_effects(id.as_str(), std::slice::from_ref(row), args.json)?;
     Ok(if row.state == EffectState::Done { exit::DONE } else { exit::BAD_END })

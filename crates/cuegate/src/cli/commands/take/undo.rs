@@ -1,9 +1,9 @@
 //! `undo`: takes back what a run changed in the working tree of the user.
 
 use crate::cli::commands::shared_args::RunRef;
+use crate::project::FoldedRun;
 use std::collections::BTreeSet;
 
-use cuegate_engine::Run;
 use cuegate_runner::worktree::MergeResult;
 use cuegate_view::{Liveness, RunState, clean_to_one_line, perhaps_by_user, plural};
 use serde_json::json;
@@ -33,14 +33,13 @@ pub(crate) struct UndoArgs {
 pub(in crate::cli::commands) fn undo_changes(place: &ProjectPlace, args: &UndoArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find_run_id(&*journal, &args.run.id)?;
-    let (view, records) = crate::cli::commands::view_of(&*journal, &id)?;
-    let run = Run::fold(records.iter().map(|record| record.events.as_slice()));
+    let FoldedRun { view, history, .. } = FoldedRun::read(&*journal, &id)?;
     if view.state == RunState::Running && view.live == Liveness::Alive {
         return Err(Failure::usage(format!("run {id} is at work"), "undo its changes when it has ended"));
     }
     let _lock = TreeLock::take(&place.home, &id, None, "undo the changes when that one has ended", None)?;
     let trees = open_main(&place.home)?;
-    let Some(changed) = RunChanges::of(&records, &run, Some(&trees))? else {
+    let Some(changed) = RunChanges::of(&history, Some(&trees))? else {
         return Err(Failure::usage(
             format!("run {id} worked outside of git, so the state before it was not recorded"),
             "run `git init` before the next run",
@@ -64,7 +63,7 @@ pub(in crate::cli::commands) fn undo_changes(place: &ProjectPlace, args: &UndoAr
     };
     let files: Vec<String> = files.into_iter().map(|change| change.path).collect();
     let undone = conflicts.is_empty() && !args.dry_run;
-    if undone && !run.started().place.owned {
+    if undone && !view.place.owned {
         let before = changed.from.head.as_deref().filter(|_| !changed.moved_by_others);
         trees.unstage(&own, &changed.to.tree, before.zip(changed.to.head.as_deref()))?;
     }

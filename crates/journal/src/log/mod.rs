@@ -1,0 +1,21 @@
+//! Keeps each run in a log file of its own, so that no run waits for the disk of another.
+//!
+//! `RUNS/RUN/log` begins with a header: what it is, and the lease. Records follow as frames, each with the texts that it
+//! names, written with one system call into space that was filled with zeros before: a record then changes neither the
+//! size of the file nor any other block of it, and one wait for the disk makes it durable. `RUNS/RUN/inbox` holds the
+//! messages of other processes, and `RUNS/RUN/records` the number of records.
+
+mod cache;
+mod changes;
+mod file_io;
+mod frame;
+mod header;
+mod inbox;
+mod journal;
+mod reader;
+mod record_counts;
+mod run_log;
+
+pub use changes::JournalVersion;
+pub use journal::{Durability, LogJournal, Options};
+pub use record_counts::RUNS_DIR;
