@@ -7,7 +7,7 @@ use std::{
     io::{ErrorKind, IsTerminal, Write},
     path::{Path, PathBuf},
     sync::{
-        OnceLock,
+        LazyLock, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -297,7 +297,11 @@ pub(crate) fn print_failure(failure: &Failure) {
 
 /// Whether standard error is a terminal.
 pub(crate) fn is_terminal() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    // Asked once: it does not change, and each line would ask twice.
+    static IS_TERMINAL: LazyLock<bool> = LazyLock::new(|| {
+        std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    });
+    *IS_TERMINAL
 }
 
 /// Whether a person can be asked: standard error and standard input are terminals.

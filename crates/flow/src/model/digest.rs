@@ -19,11 +19,9 @@ pub struct BlobRef {
 impl BlobRef {
     /// The reference of these bytes.
     pub fn for_bytes(bytes: &[u8]) -> BlobRef {
-        use fmt::Write as _;
-        let mut digest = String::with_capacity(64);
-        for byte in Sha256::digest(bytes) {
-            write!(digest, "{byte:02x}").expect("writing to a string cannot fail");
-        }
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let digits = |byte: u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        let digest = Sha256::digest(bytes).into_iter().flat_map(digits).map(char::from).collect();
         BlobRef { digest, len: bytes.len() as u64 }
     }
 
