@@ -165,7 +165,13 @@ impl RunWriter {
     pub fn reopen(journal: Arc<dyn Journal>, id: &RunId, flow: Arc<Flow>) -> Result<RunWriter, Error> {
         let lease = journal.acquire(id, &Owner::current())?;
         // Read after taking the lease, so that no other process appends.
-        let (run, last) = fold_run(&*journal, id)?;
+        let (run, last) = match fold_run(&*journal, id) {
+            Ok(folded) => folded,
+            Err(error) => {
+                let _ = journal.release(&lease);
+                return Err(error);
+            }
+        };
         let clock = Arc::new(MachineClock::not_before(last));
         Ok(RunWriter { journal, lease, flow, run, since: clock.elapsed(), clock })
     }

@@ -31,7 +31,9 @@ impl ChangeBell {
     pub(super) fn ring(&self, dir: &Path) {
         let open = || {
             let path = dir.join(CHANGES_FILE);
-            OpenOptions::new().append(true).create(true).mode(0o600).open(path).ok()
+            // A FIFO in its place would wait for a reader.
+            let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+            OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path).ok()
         };
         if let Some(mut file) = self.file.get_or_init(open).as_ref() {
             let _ = file.write_all(b".");

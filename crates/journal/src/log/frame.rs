@@ -1,7 +1,7 @@
 //! How a record is laid out in a log.
 //!
 //! A frame is: the head, the ids of the messages that the record consumes, the table of its texts, its body, and the
-//! texts. All numbers are little endian. The checksum covers everything but the texts, whose digests are in the table.
+//! texts. All numbers are little endian. The checksum covers all of it, so that a frame is whole or none.
 
 use sha2::{Digest as _, Sha256};
 
@@ -45,7 +45,7 @@ pub(super) struct BlobPlace {
     pub length: u32,
 }
 
-/// A verified frame, without its texts.
+/// A verified frame.
 #[derive(Debug)]
 pub(super) struct Frame<'b> {
     pub head: FrameHead,
@@ -73,21 +73,25 @@ impl FrameHead {
     }
 
     /// The length of the part before the texts, in bytes.
-    pub(super) fn summed_length(&self) -> usize {
+    pub(super) fn length_before_texts(&self) -> usize {
         HEAD_LENGTH + 8 * self.consumes as usize + ENTRY_LENGTH * self.blobs as usize + self.body as usize
     }
 }
 
 impl<'b> Frame<'b> {
-    /// Reads the frame at `offset` from its part before the texts. `None` if the checksum or a length is wrong.
+    /// Reads the frame of these bytes, which begin at `offset`. `None` if the checksum or a length is wrong.
     pub(super) fn parse(run: &RunId, head: FrameHead, bytes: &'b [u8], offset: u64) -> Option<Self> {
         if sum_frame(run, &bytes[..SUMMED], &bytes[HEAD_LENGTH..]) != head.checksum {
             return None;
         }
         let table = HEAD_LENGTH + 8 * head.consumes as usize;
         let body = table + ENTRY_LENGTH * head.blobs as usize;
+        let texts = head.length_before_texts();
+        if texts > bytes.len() {
+            return None;
+        }
         let consumes = (HEAD_LENGTH..table).step_by(8).map(|at| read_u64(bytes, at)).collect();
-        let mut text = offset + bytes.len() as u64;
+        let mut text = offset + texts as u64;
         let blobs = bytes[table..body].chunks_exact(ENTRY_LENGTH).map(|entry| {
             let digest = Digest::from_bytes(entry[..32].try_into().expect("a digest has 32 bytes"));
             let place = BlobPlace { digest, offset: text, length: read_u32(entry, 32) };
@@ -99,7 +103,7 @@ impl<'b> Frame<'b> {
             head,
             consumes,
             blobs,
-            body: &bytes[body..],
+            body: &bytes[body..texts],
         })
     }
 }
@@ -135,19 +139,19 @@ pub(super) fn encode_frame(
         frame.extend([0; 4]);
     }
     frame.extend(record.body);
-    let checksum = sum_frame(run, &frame[..SUMMED], &frame[HEAD_LENGTH..]);
-    frame[SUMMED..HEAD_LENGTH].copy_from_slice(&checksum);
     for blob in blobs {
         frame.extend(blob.bytes());
     }
     frame.resize(length, 0);
+    let checksum = sum_frame(run, &frame[..SUMMED], &frame[HEAD_LENGTH..]);
+    frame[SUMMED..HEAD_LENGTH].copy_from_slice(&checksum);
     Some(frame)
 }
 
 /// Where the texts of a frame are that [`encode_frame`] made, if it is written at `offset`.
 pub(super) fn place_blobs(frame: &[u8], offset: u64, blobs: &[&Blob]) -> Vec<BlobPlace> {
     let head = FrameHead::parse(frame).expect("it was just written");
-    let mut at = offset + head.summed_length() as u64;
+    let mut at = offset + head.length_before_texts() as u64;
     let place = |blob: &&Blob| {
         let length = blob.bytes().len() as u32;
         let place = BlobPlace { digest: blob.digest(), offset: at, length };

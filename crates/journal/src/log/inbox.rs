@@ -5,11 +5,14 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
 use super::file_io::{FileLock, create_folder, io_error, open_file, open_or_create_file, sync_folder};
 use super::frame::{ALIGNMENT, read_u32, read_u64};
+use super::run_log::TRIES;
 use crate::{Error, Message, MessageId, RunId};
 
 /// The file in the folder of a run.
@@ -41,12 +44,34 @@ impl<'r> Inbox<'r> {
         Inbox { run, path: folder.join(INBOX_FILE) }
     }
 
-    /// All messages that were ever posted, oldest first.
-    pub(super) fn read(&self) -> Result<Vec<Message>, Error> {
-        match open_file(&self.path, false)? {
-            Some(file) => Ok(self.read_content(&file)?.messages),
-            None => Ok(Vec::new()),
+    pub(super) fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
+    /// All messages that were ever posted, oldest first. `used` is the greatest id that a record has consumed.
+    pub(super) fn read(&self, used: Option<u64>) -> Result<Vec<Message>, Error> {
+        let messages = match open_file(&self.path, false)? {
+            Some(file) => self.read_while_written(&file)?,
+            None => Vec::new(),
+        };
+        let last = messages.last().map(|message| message.id.0);
+        match used.filter(|used| last < Some(*used)) {
+            Some(used) => Err(self.damaged(format!("message {used} of run `{}` is missing", self.run))),
+            None => Ok(messages),
         }
+    }
+
+    /// Reads without the lock: another process may be writing the header.
+    fn read_while_written(&self, file: &File) -> Result<Vec<Message>, Error> {
+        let mut read = self.read_content(file);
+        for _ in 0..TRIES {
+            if !matches!(read, Err(Error::Damaged { .. })) {
+                break;
+            }
+            thread::sleep(Duration::from_millis(1));
+            read = self.read_content(file);
+        }
+        Ok(read?.messages)
     }
 
     /// Adds a message. `used` is the greatest id that a record has consumed: if the file was lost, ids go on after it.

@@ -237,7 +237,7 @@ impl Journal for LogJournal {
     }
 
     fn release(&self, lease: &Lease) -> Result<(), Error> {
-        self.write_log(&lease.run, |log, is_synced| log.release(lease, is_synced))
+        self.write_log(&lease.run, |log, _| log.release(lease))
     }
 
     fn holder(&self, run: &RunId) -> Result<Option<Lease>, Error> {

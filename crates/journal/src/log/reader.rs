@@ -63,24 +63,25 @@ impl<'f> FrameReader<'f> {
         let Some(head) = FrameHead::parse(head).filter(|head| head.seq == at.seq) else {
             return Ok(Found::Bad);
         };
-        let summed = head.summed_length();
         let end = at.offset.saturating_add(head.length);
         if end > self.size {
             self.size = self.file.metadata()?.len();
         }
-        if (summed as u64) > head.length || end > self.size {
+        let length = head.length as usize;
+        if length < head.length_before_texts() || end > self.size {
             return Ok(Found::Bad);
         }
         let run = self.run;
-        let bytes = self.bytes(at.offset, summed)?;
-        Ok(match bytes.len() == summed {
+        let bytes = self.bytes(at.offset, length)?;
+        Ok(match bytes.len() == length {
             true => Frame::parse(run, head, bytes, at.offset).map_or(Found::Bad, Found::Frame),
             false => Found::Bad,
         })
     }
 
-    /// Whether a whole frame of a later record, whose writer waited for the disk, follows somewhere behind this place.
-    pub(super) fn has_synced_frame_behind(&mut self, at: Cursor) -> io::Result<bool> {
+    /// Whether a whole frame of a later record follows somewhere behind this place; with `synced` one whose writer waited
+    /// for the disk.
+    pub(super) fn has_frame_behind(&mut self, at: Cursor, synced: bool) -> io::Result<bool> {
         let size = self.file.metadata()?.len();
         let mut offset = at.offset + ALIGNMENT;
         while offset < size {
@@ -97,7 +98,10 @@ impl<'f> FrameReader<'f> {
                 .collect();
             for (offset, head) in heads {
                 let later = Cursor { seq: head.seq, offset };
-                if head.is_synced && head.seq > at.seq && matches!(self.frame_at(later)?, Found::Frame(_)) {
+                if (head.is_synced || !synced)
+                    && head.seq > at.seq
+                    && matches!(self.frame_at(later)?, Found::Frame(_))
+                {
                     return Ok(true);
                 }
             }

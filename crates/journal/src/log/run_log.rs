@@ -28,7 +28,7 @@ const AHEAD_MAX: u64 = 1 << 20;
 /// How many bytes of records are read at once.
 const PAGE_LENGTH: usize = 256 << 10;
 /// How often a part of a header is read again that another process may be writing.
-const TRIES: u32 = 5;
+pub(super) const TRIES: u32 = 5;
 
 /// The log of one run.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub(super) struct RunLog {
     identity: Option<FileIdentity>,
     created: LogIdentity,
     index: LogIndex,
+    /// Where the last reader of records stopped.
+    last_read: Option<Cursor>,
     /// How far the file is known to be zeros, if this process has written to it.
     zeroed: Option<u64>,
     count_file: CountFile,
@@ -98,7 +100,9 @@ impl RunLog {
         file.write_all_at(&header, 0).map_err(io_error(&path, "write"))?;
         if is_synced {
             file.sync_all().map_err(io_error(&path, "sync"))?;
+            // The folder may have been created by somebody who did not wait for the disk.
             sync_folder(folder)?;
+            sync_folder(folder.parent().unwrap_or(Path::new("")))?;
         }
         Ok(())
     }
@@ -123,6 +127,7 @@ impl RunLog {
             file: Arc::new(file),
             created,
             index: LogIndex::default(),
+            last_read: None,
             zeroed: None,
             count_file: CountFile::of(folder),
             path,
@@ -196,7 +201,7 @@ impl RunLog {
     }
 
     /// Releases a lease, and gives back the zeros after the last record.
-    pub(super) fn release(&mut self, lease: &Lease, is_synced: bool) -> Result<(), Error> {
+    pub(super) fn release(&mut self, lease: &Lease) -> Result<(), Error> {
         self.refuse_newer()?;
         let file = self.file.clone();
         let _lock = FileLock::take(&file, &self.path, "release a lease")?;
@@ -208,7 +213,8 @@ impl RunLog {
             self.refresh_index()?;
             self.file.set_len(self.index.end().offset).map_err(io_error(&self.path, "cut"))?;
         }
-        self.write_lease(&LeaseState { token: held.token, owner: None }, is_synced)
+        // Also where records did not wait: a run that nobody holds is on the disk as a whole.
+        self.write_lease(&LeaseState { token: held.token, owner: None }, true)
     }
 
     /// Appends a record; see [`Journal::append`](crate::Journal::append).
@@ -261,21 +267,31 @@ impl RunLog {
             self.file.set_len(at).map_err(failed("cut"))?;
         }
         let zeroed = self.zeroed.unwrap_or(at);
-        let mut frame = std::borrow::Cow::Borrowed(frame);
-        let mut reserved = zeroed;
-        if end > zeroed && !is_synced {
-            reserved = end;
-        } else if end > zeroed {
-            let ahead = (end / 4).clamp(AHEAD_MIN, AHEAD_MAX);
-            reserved = (end + ahead).next_multiple_of(HEADER_LENGTH);
-            frame.to_mut().resize((reserved - at) as usize, 0);
+        let mut reserved = None;
+        if end > zeroed && is_synced {
+            reserved = self.write_with_zeros(frame, at, end)?;
         }
-        self.file.write_all_at(&frame, at).map_err(failed("write"))?;
+        if reserved.is_none() {
+            self.file.write_all_at(frame, at).map_err(failed("write"))?;
+        }
         if is_synced {
             self.file.sync_data().map_err(failed("sync"))?;
         }
-        self.zeroed = Some(reserved);
+        self.zeroed = Some(reserved.unwrap_or(zeroed.max(end)));
         Ok(())
+    }
+
+    /// Writes a frame and zeros after it; returns where they end. `None` if the disk has no space for so many.
+    fn write_with_zeros(&self, frame: &[u8], at: u64, end: u64) -> Result<Option<u64>, Error> {
+        let ahead = (end / 4).clamp(AHEAD_MIN, AHEAD_MAX);
+        let whole = (end + ahead).next_multiple_of(HEADER_LENGTH);
+        let mut bytes = frame.to_vec();
+        bytes.resize((whole - at) as usize, 0);
+        if self.file.write_all_at(&bytes, at).is_ok() {
+            return Ok(Some(whole));
+        }
+        self.file.set_len(at).map_err(io_error(&self.path, "cut"))?;
+        Ok(None)
     }
 
     /// Fails if a message to consume is not in the inbox, or is to be consumed twice.
@@ -305,12 +321,15 @@ impl RunLog {
 
     /// The messages that no record has consumed.
     pub(super) fn list_waiting(&mut self) -> Result<Vec<Message>, Error> {
-        // Read before the records, which may consume what is posted meanwhile.
-        let mut messages = Inbox::of(&self.folder, &self.run).read()?;
-        if !messages.is_empty() {
-            self.refresh_index()?;
-            messages.retain(|message| !self.index.consumed.contains(&message.id.0));
+        let inbox = Inbox::of(&self.folder, &self.run);
+        let used = self.index.consumed.last().copied();
+        if used.is_none() && !inbox.exists() {
+            return Ok(Vec::new());
         }
+        // Read before the records, which may consume what is posted meanwhile.
+        let mut messages = inbox.read(used)?;
+        self.refresh_index()?;
+        messages.retain(|message| !self.index.consumed.contains(&message.id.0));
         Ok(messages)
     }
 
@@ -332,8 +351,8 @@ impl RunLog {
         Ok(self.index.end().seq)
     }
 
-    /// The number of records for a list: the noted one, which can be one less after a kill, else by a look at all. That some
-    /// are lost is found by reading them.
+    /// The number of records for a list: the noted one, else by a look at all. It can be one less after a kill, and more less
+    /// if the run went on without waiting for the disk; that some are lost is found by reading them.
     pub(super) fn summarize_records(&mut self) -> Result<u64, Error> {
         match self.count_file.get()? {
             0 => self.count_records(),
@@ -343,8 +362,9 @@ impl RunLog {
 
     /// Where to read from to get the records from `from_seq` on, as far as known.
     pub(super) fn cursor_before(&self, from_seq: u64) -> Cursor {
-        let end = self.index.end();
-        if from_seq >= end.seq { end } else { Cursor::START }
+        let known = [self.index.end, self.last_read].into_iter().flatten();
+        let before = known.filter(|cursor| cursor.seq <= from_seq);
+        before.max_by_key(|cursor| cursor.seq).unwrap_or(Cursor::START)
     }
 
     /// Reads records from a place on, of which those before `from_seq` are left out.
@@ -364,17 +384,22 @@ impl RunLog {
             is_end = length < PAGE_LENGTH;
             is_end
         })?;
+        self.last_read = Some(at);
         Ok(RecordPage { records, next: (!is_end).then_some(at) })
     }
 
     /// Takes new records into the index.
     fn refresh_index(&mut self) -> Result<(), Error> {
         if let Some(end) = self.index.end {
-            // Nearly always there is nothing new.
-            let mut head = [0; 8];
-            if self.file.read_at(&mut head, end.offset).map_err(io_error(&self.path, "read"))? == 0
-                || head == [0; 8]
-            {
+            // Nearly always there is nothing new: zeros, or the end of the file.
+            let mut around = [0; 16];
+            let read =
+                self.file.read_at(&mut around, end.offset - 8).map_err(io_error(&self.path, "read"))?;
+            let is_cut = read < 8 || (read < 16 && self.zeroed.is_some_and(|zeroed| zeroed > end.offset));
+            if is_cut {
+                return Err(self.damaged("it was cut while it was in use".to_owned()));
+            }
+            if around[8..] == [0; 8] {
                 return Ok(());
             }
         }
@@ -407,18 +432,30 @@ impl RunLog {
                     }
                     next
                 }
-                Found::End if noted > at.seq => {
-                    return Err(Error::RecordsLost {
-                        path: self.path.clone(),
-                        run: self.run.clone(),
-                        found: at.seq,
-                        noted,
-                        note: self.count_file.path().to_owned(),
-                    });
+                Found::End => {
+                    // Whoever reads from the start looks behind the end once.
+                    if (noted > at.seq || from == Cursor::START)
+                        && self.has_records_behind(&mut reader, at)?
+                    {
+                        let what = format!(
+                            "record {} of run `{}` is missing, and later ones are there",
+                            at.seq, self.run
+                        );
+                        return Err(self.damaged(what));
+                    }
+                    if noted > at.seq {
+                        return Err(Error::RecordsLost {
+                            path: self.path.clone(),
+                            run: self.run.clone(),
+                            found: at.seq,
+                            noted,
+                            note: self.count_file.path().to_owned(),
+                        });
+                    }
+                    return Ok(());
                 }
-                Found::End => return Ok(()),
                 Found::Bad => {
-                    let is_damage = noted > at.seq || reader.has_synced_frame_behind(at).map_err(failed())?;
+                    let is_damage = noted > at.seq || self.has_records_behind(&mut reader, at)?;
                     // Another process may have been writing this frame when it was read.
                     if is_damage && doubts >= TRIES {
                         let what =
@@ -435,6 +472,15 @@ impl RunLog {
             };
             (at, doubts) = (next, 0);
         }
+    }
+
+    /// Whether a whole record follows behind a place where none is, so that the one that was there is damaged. After a
+    /// loss of power, and only then, records that did not wait for the disk may be there without earlier ones.
+    fn has_records_behind(&self, reader: &mut FrameReader<'_>, at: Cursor) -> Result<bool, Error> {
+        let owner = self.read_lease()?.owner;
+        let boot = Owner::current().boot;
+        let lost_power = owner.is_some_and(|owner| owner.boot != boot || boot.is_empty());
+        reader.has_frame_behind(at, lost_power).map_err(io_error(&self.path, "read"))
     }
 
     fn damaged(&self, what: String) -> Error {

@@ -222,7 +222,8 @@ fn what_a_killed_process_left_of_a_record_is_none() {
         let before = fs::read(&log).unwrap();
         // Records begin at multiples of eight bytes.
         let end = (before.iter().rposition(|byte| *byte != 0).unwrap() + 1).next_multiple_of(8);
-        journal.append(&lease, 1, record(&"one ".repeat(700))).unwrap();
+        let blobs = [Blob::new(b"text ".repeat(700))];
+        journal.append(&lease, 1, NewRecord { blobs: &blobs, ..record(&"one ".repeat(200)) }).unwrap();
         let after = fs::read(&log).unwrap();
         let whole = after.iter().rposition(|byte| *byte != 0).unwrap() + 1;
         drop(journal);
@@ -240,6 +241,7 @@ fn what_a_killed_process_left_of_a_record_is_none() {
                 }
                 let journal = LogJournal::open(&dir, Options { durability }).unwrap();
                 assert_eq!(journal.read(&run("a"), 0).unwrap().len(), 1, "cut at {cut}");
+                assert_eq!(journal.blob(&run("a"), &blobs[0].digest()).unwrap(), None);
                 journal.append(&lease, 1, record("another")).unwrap();
                 journal.append(&lease, 2, record("and one more")).unwrap();
                 let bodies: Vec<_> =
@@ -331,7 +333,76 @@ fn a_blob_with_another_content_is_damaged() {
     bytes[at] = b'P';
     fs::write(&log, &bytes).unwrap();
     let journal = LogJournal::open(&dir, Options::default()).unwrap();
-    let error = journal.blob(&run("a"), &Digest::for_bytes(b"prompt")).unwrap_err();
-    assert!(matches!(error, Error::Damaged { .. }), "{error}");
-    assert_eq!(journal.read(&run("a"), 0).unwrap().len(), 20, "its record is whole");
+    for error in [
+        journal.blob(&run("a"), &Digest::for_bytes(b"prompt")).unwrap_err(),
+        journal.read(&run("a"), 0).unwrap_err(),
+    ] {
+        assert!(error.to_string().ends_with("record 0 of run `a` does not match its checksum"), "{error}");
+    }
+}
+
+#[test]
+fn whole_records_behind_one_that_is_none_are_damage() {
+    for durability in [Durability::Synced, Durability::Relaxed] {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("runs");
+        let journal = LogJournal::open(&dir, Options { durability }).unwrap();
+        let lease = started(&journal);
+        for seq in 0..20 {
+            journal.append(&lease, seq, record(&format!("record {seq} ").repeat(50))).unwrap();
+        }
+        let log = dir.join("a/log");
+        let whole = fs::read(&log).unwrap();
+        let _ = fs::remove_file(dir.join("a/records"));
+        let at = whole.windows(9).position(|window| window == b"record 5 ").unwrap();
+        // One flipped bit, and a head of zeros.
+        for (from, to) in [(at, at + 1), (at - 80, at)] {
+            let mut bytes = whole.clone();
+            bytes[from..to].fill(if to - from == 1 { b'R' } else { 0 });
+            fs::write(&log, &bytes).unwrap();
+            for journal in [
+                LogJournal::open_read_only(&dir).unwrap(),
+                LogJournal::open(&dir, Options { durability }).unwrap(),
+            ] {
+                let error = journal.read(&run("a"), 0).unwrap_err();
+                assert!(error.to_string().contains("record 5 of run `a`"), "{durability:?}: {error}");
+                // Nothing cuts the later ones off.
+                let refused = journal.append(&lease, 5, record("instead"));
+                assert!(refused.is_err(), "{durability:?}");
+                assert_eq!(fs::read(&log).unwrap(), bytes);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_that_is_cut_while_it_is_written_takes_no_more_records() {
+    for durability in [Durability::Synced, Durability::Relaxed] {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("runs");
+        let journal = LogJournal::open(&dir, Options { durability }).unwrap();
+        let lease = started(&journal);
+        for seq in 0..5 {
+            journal.append(&lease, seq, record(&"some ".repeat(500))).unwrap();
+        }
+        fs::OpenOptions::new().write(true).open(dir.join("a/log")).unwrap().set_len(9_000).unwrap();
+        let error = journal.append(&lease, 5, record("more")).unwrap_err();
+        assert!(matches!(error, Error::Damaged { .. }), "{durability:?}: {error}");
+    }
+}
+
+#[test]
+fn a_lost_inbox_is_damage_once_a_message_was_consumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("runs");
+    let journal = LogJournal::open(&dir, Options::default()).unwrap();
+    let lease = started(&journal);
+    let ids = [1, 2].map(|at_ms| journal.post(&run("a"), at_ms, b"yes").unwrap());
+    journal.append(&lease, 0, NewRecord { consumes: &ids, ..record("zero") }).unwrap();
+    fs::write(dir.join("a/inbox"), "").unwrap();
+    let error = journal.inbox(&run("a")).unwrap_err();
+    assert!(error.to_string().ends_with("message 2 of run `a` is missing"), "{error}");
+    // What is posted from now on is not taken for consumed.
+    assert!(journal.post(&run("a"), 3, b"no").unwrap() > ids[1]);
+    assert_eq!(journal.inbox(&run("a")).unwrap().len(), 1);
 }
