@@ -6,8 +6,10 @@
 
 mod observer;
 mod project;
+mod row_file;
 mod run;
 
-pub use observer::Observer;
+pub use observer::{Observer, RunList};
 pub use project::{Control, Problem, Project, StartRequest};
+pub use row_file::{RunVersion, keep_row};
 pub use run::{RunReader, RunningCommand};

@@ -11,17 +11,37 @@ use cuegate_journal::{
     log::{JournalVersion, LogJournal},
 };
 use cuegate_runner::{Error, StateDir, read_stored_text};
-use cuegate_view::{Liveness, run_row, runs_object};
+use cuegate_view::{Liveness, RunRow, runs_json, sort_runs};
 use serde_json::Value;
 
-use crate::run::RunReader;
+use crate::{
+    row_file::{RunVersion, read_kept_row},
+    run::RunReader,
+};
 
 /// Reads the runs of one project.
 pub struct Observer {
     home: StateDir,
     journal: Mutex<Option<Arc<dyn Journal>>>,
     /// The row of each run with the state that it was made of.
-    rows: Mutex<HashMap<RunId, (u64, Liveness, Value)>>,
+    rows: Mutex<HashMap<RunId, KnownRow>>,
+}
+
+/// A row, and what its run looked like.
+#[derive(Clone)]
+struct KnownRow {
+    version: Option<RunVersion>,
+    live: Liveness,
+    row: RunRow,
+}
+
+/// The runs of a project.
+#[derive(Debug, Default)]
+pub struct RunList {
+    /// Those that can be read, the newest first.
+    pub rows: Vec<RunRow>,
+    /// Those that cannot, and why.
+    pub damaged: Vec<(RunId, Error)>,
 }
 
 impl Observer {
@@ -67,41 +87,55 @@ impl Observer {
         Ok(runs.filter(|run| run.records > 0 || run.damage.is_some()).collect())
     }
 
-    /// All runs as `cuegate/runs/v1`. A run is folded again only if it has new records or its process ended.
+    /// All runs as `cuegate/runs/v1`.
     ///
     /// # Errors
     /// When the journal cannot be read.
     pub fn runs_json(&self) -> Result<Value, Error> {
-        let mut rows = Vec::new();
-        let mut damaged = Vec::new();
+        let RunList { rows, damaged } = self.list_runs()?;
+        let damaged: Vec<(String, String)> =
+            damaged.into_iter().map(|(run, error)| (run.to_string(), error.to_string())).collect();
+        Ok(runs_json(&rows, &damaged))
+    }
+
+    /// All runs, the newest first. The records of a run are read again only if it has new ones or its process ended, and
+    /// nobody has kept its row.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn list_runs(&self) -> Result<RunList, Error> {
+        let mut list = RunList::default();
         for summary in self.summaries()? {
             let live = liveness_of_owner(summary.owner.as_ref());
+            // Looked at before the records are read.
+            let version = RunVersion::of(&self.home, &summary.run);
             let known = {
                 let cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-                cache.get(&summary.run).filter(|known| known.0 == summary.records && known.1 == live).cloned()
+                let is_same =
+                    |known: &&KnownRow| version.is_some() && known.version == version && known.live == live;
+                cache.get(&summary.run).filter(is_same).cloned()
             };
-            let row = match known {
-                Some((.., row)) => row,
+            let kept = || match live {
+                Liveness::None => read_kept_row(&self.home, &summary.run, version?),
+                _ => None,
+            };
+            let row = match known.map(|known| known.row).or_else(kept) {
+                Some(row) => row,
                 None => {
                     let mut reader = self.run(&summary.run);
-                    match reader.refresh(self) {
-                        Ok(_) => {
-                            let row = run_row(&reader.view());
-                            let entry = (summary.records, live, row.clone());
-                            let mut cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-                            cache.insert(summary.run.clone(), entry);
-                            row
-                        }
-                        Err(error) => {
-                            damaged.push((summary.run.to_string(), error.to_string()));
-                            continue;
-                        }
+                    if let Err(error) = reader.refresh(self) {
+                        list.damaged.push((summary.run, error));
+                        continue;
                     }
+                    RunRow::of(&reader.view())
                 }
             };
-            rows.push(row);
+            let mut cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+            cache.insert(summary.run, KnownRow { version, live, row: row.clone() });
+            list.rows.push(row);
         }
-        Ok(runs_object(rows, &damaged))
+        sort_runs(&mut list.rows);
+        Ok(list)
     }
 
     /// A reader of a run, which has read nothing yet.

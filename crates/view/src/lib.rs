@@ -68,7 +68,7 @@ pub use report::{pull_request_text, render_report};
 pub use review_marks::obeyed_by;
 pub use run_end::{perhaps_by_user, render_run_end, suggest_continue_commands};
 pub use run_start::{RunStartFacts, render_run_start};
-pub use runs::{run_row, runs_json, runs_object, runs_table};
+pub use runs::{RunRow, runs_json, runs_table, sort_runs};
 pub use show::{KnownValues, prompt_preview, render_flow, show_json};
 pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};
 pub use stamped::{StampedRecord, Texts};

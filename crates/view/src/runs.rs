@@ -1,21 +1,81 @@
 //! The list of runs, as `cuegate/runs/v1` and as a table.
 
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use crate::{
-    format::{format_money, format_rfc3339, format_time_ago},
-    summary::{RunState, RunView, json_of_cost, waits_for},
+    format::{format_money, format_rfc3339, format_time_ago, parse_rfc3339},
+    summary::{RunState, RunView, round_cost, waits_for},
     text::{Alignment, align_table, clean_to_one_line, shorten_end},
 };
 
-/// The runs as a JSON object of `cuegate/runs/v1`, newest first; `damaged` are the runs that cannot be read, with the
-/// reason.
-pub fn runs_json(runs: &[RunView], damaged: &[(String, String)]) -> Value {
-    runs_object(newest_first(runs).into_iter().map(run_row).collect(), damaged)
+/// A run in a list, as `cuegate/runs/v1` has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunRow {
+    pub run: String,
+    /// The name of the workflow.
+    pub flow: String,
+    pub task: Option<String>,
+    /// Its state in one word.
+    pub state: String,
+    /// Its state as text.
+    pub standing: String,
+    /// `false` if its process has died while it ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<bool>,
+    /// What a suspended run waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<String>,
+    /// The branch of a run in a worktree of its own.
+    pub branch: Option<String>,
+    /// As RFC 3339.
+    pub started_at: Option<String>,
+    /// As RFC 3339.
+    pub ended_at: Option<String>,
+    /// The number of ended visits.
+    pub steps: usize,
+    /// The number of calls, without those at work.
+    pub calls: u64,
+    /// In US dollars, if it is known.
+    pub cost_usd: Option<f64>,
 }
 
-/// As [`runs_json`], of rows that [`run_row`] made.
-pub fn runs_object(rows: Vec<Value>, damaged: &[(String, String)]) -> Value {
+impl RunRow {
+    /// The row of a run.
+    pub fn of(run: &RunView) -> RunRow {
+        let waiting = match &run.state {
+            RunState::Suspended(waiting) => Some(waits_for(waiting.kind).to_owned()),
+            _ => None,
+        };
+        RunRow {
+            run: run.run.clone(),
+            flow: run.flow.to_string(),
+            task: run.task.clone(),
+            state: run.state.as_str().to_owned(),
+            standing: describe_run_state(run),
+            live: run.died().then_some(false),
+            waiting,
+            branch: run.place.branch.clone(),
+            started_at: run.started_ms.map(format_rfc3339),
+            ended_at: run.ended_ms.map(format_rfc3339),
+            steps: run.rows.len(),
+            calls: run.asks.total().max(run.unpriced) + run.unknown,
+            cost_usd: run.usage.cost_usd.map(round_cost),
+        }
+    }
+
+    fn started_ms(&self) -> Option<i64> {
+        self.started_at.as_deref().and_then(parse_rfc3339)
+    }
+}
+
+/// Sorts rows, the newest first.
+pub fn sort_runs(rows: &mut [RunRow]) {
+    rows.sort_by(|a, b| (&b.started_at, &b.run).cmp(&(&a.started_at, &a.run)));
+}
+
+/// The runs as a JSON object of `cuegate/runs/v1`; `damaged` are the runs that cannot be read, with the reason.
+pub fn runs_json(rows: &[RunRow], damaged: &[(String, String)]) -> Value {
     let mut object = json!({ "schema": "cuegate/runs/v1", "runs": rows });
     if !damaged.is_empty() {
         object["damaged"] = damaged.iter().map(|(run, why)| json!({ "run": run, "why": why })).collect();
@@ -23,46 +83,23 @@ pub fn runs_object(rows: Vec<Value>, damaged: &[(String, String)]) -> Value {
     object
 }
 
-/// A run as `cuegate/runs/v1` has it.
-pub fn run_row(run: &RunView) -> Value {
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    put("run", json!(run.run));
-    put("flow", json!(run.flow));
-    put("task", json!(run.task));
-    put("state", json!(run.state.as_str()));
-    put("standing", json!(describe_run_state(run)));
-    if run.died() {
-        put("live", json!(false));
-    }
-    if let RunState::Suspended(waiting) = &run.state {
-        put("waiting", json!(waits_for(waiting.kind)));
-    }
-    put("branch", json!(run.place.branch));
-    put("started_at", json!(run.started_ms.map(format_rfc3339)));
-    put("ended_at", json!(run.ended_ms.map(format_rfc3339)));
-    put("steps", json!(run.rows.len()));
-    put("cost_usd", json_of_cost(run.usage.cost_usd));
-    Value::Object(object)
-}
-
-/// The runs as a table, newest first. `now_ms` is in milliseconds since 1970.
-pub fn runs_table(runs: &[RunView], now_ms: i64) -> String {
+/// The runs as a table. `now_ms` is in milliseconds since 1970.
+pub fn runs_table(runs: &[RunRow], now_ms: i64) -> String {
     if runs.is_empty() {
         return "no runs yet".to_owned();
     }
     let head = ["RUN", "WORKFLOW", "STATE", "STEPS", "COST", "STARTED", "TASK"].map(str::to_owned);
-    let rows = newest_first(runs).into_iter().map(|run| {
+    let rows = runs.iter().map(|run| {
         vec![
             run.run.clone(),
             shorten_end(&run.flow, 24),
-            describe_run_state(run),
-            run.rows.len().to_string(),
-            match (run.asks.total() + run.unpriced + run.unknown, run.usage.cost_usd) {
+            run.standing.clone(),
+            run.steps.to_string(),
+            match (run.calls, run.cost_usd) {
                 (0, None) => "–".to_owned(),
                 (_, cost) => format_money(cost),
             },
-            run.started_ms.map_or_else(|| "never".to_owned(), |started| format_time_ago(now_ms, started)),
+            run.started_ms().map_or_else(|| "never".to_owned(), |started| format_time_ago(now_ms, started)),
             shorten_end(&clean_to_one_line(run.task.as_deref().unwrap_or_default()), 40),
         ]
     });
@@ -78,30 +115,27 @@ fn describe_run_state(run: &RunView) -> String {
     }
 }
 
-fn newest_first(runs: &[RunView]) -> Vec<&RunView> {
-    let mut runs: Vec<&RunView> = runs.iter().collect();
-    runs.sort_by(|a, b| (b.started_ms, &b.run).cmp(&(a.started_ms, &a.run)));
-    runs
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{runs_json, runs_table};
+    use super::{RunRow, runs_json, runs_table, sort_runs};
     use crate::{
-        summary::{Liveness, RunView, run_view},
+        summary::{Liveness, run_view},
         testing::{START_MS, Scene, piece, registry},
     };
 
-    fn runs() -> Vec<RunView> {
+    fn runs() -> Vec<RunRow> {
         let mut waiting = Scene::start(piece());
         waiting.says(serde_json::json!({"action": "unclear"}));
         let mut later = Scene::start(registry()).records;
         later[0].at_ms += 3_600_000;
-        vec![
+        let views = [
             Scene::remedied().view(),
             run_view("20261121-130000-dead", &later, Liveness::Dead),
             run_view("20261121-120000-abcd", &waiting.records, Liveness::None),
-        ]
+        ];
+        let mut rows: Vec<RunRow> = views.iter().map(RunRow::of).collect();
+        sort_runs(&mut rows);
+        rows
     }
 
     #[test]
@@ -132,6 +166,7 @@ mod tests {
               "started_at": "2026-11-21T13:00:00.000Z",
               "ended_at": null,
               "steps": 0,
+              "calls": 1,
               "cost_usd": null
             },
             {
@@ -144,6 +179,7 @@ mod tests {
               "started_at": "2026-11-21T12:00:00.000Z",
               "ended_at": "2026-11-21T12:00:07.850Z",
               "steps": 5,
+              "calls": 7,
               "cost_usd": 0.072
             },
             {
@@ -157,6 +193,7 @@ mod tests {
               "started_at": "2026-11-21T12:00:00.000Z",
               "ended_at": null,
               "steps": 0,
+              "calls": 1,
               "cost_usd": 0.012
             }
           ]

@@ -101,7 +101,7 @@ fn cut_off_and_failed_asks_have_an_unknown_cost() {
     assert_eq!(view.ledger.spent.usd_micro, 15_000_000);
     let unknown = "unknown: 3 calls were cut off or failed";
     assert_eq!(cost_lines(&view), [unknown.to_owned(), format!("{unknown}, in 3.0 s"), unknown.to_owned()]);
-    let table = crate::runs_table(std::slice::from_ref(&view), START_MS);
+    let table = crate::runs_table(&[crate::RunRow::of(&view)], START_MS);
     assert!(table.contains("unknown"), "{table}");
     let json = view.to_json(&|_| None);
     assert_eq!((&json["unknown_asks"], &json["cut_asks"]), (&json!(3), &json!(1)));

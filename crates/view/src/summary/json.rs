@@ -244,7 +244,12 @@ fn json_of_tokens(usage: &Usage) -> Value {
 /// Dollars without the noise of binary fractions: `0.036`, not `0.036000000000000004`.
 pub(crate) fn json_of_cost(usd: Option<f64>) -> Value {
     match usd {
-        Some(usd) => json!((usd * 1e9).round() / 1e9),
+        Some(usd) => json!(round_cost(usd)),
         None => Value::Null,
     }
+}
+
+/// A cost without the errors of adding numbers that are not decimal.
+pub(crate) fn round_cost(usd: f64) -> f64 {
+    (usd * 1e9).round() / 1e9
 }

@@ -9,7 +9,7 @@ mod open_rows;
 mod present;
 mod view;
 
-pub(crate) use json::{json_of_cost, json_of_waiting};
+pub(crate) use json::{json_of_cost, json_of_waiting, round_cost};
 pub(crate) use open_rows::tokens_of;
 pub(crate) use view::waits_for;
 

@@ -22,6 +22,7 @@ use clap::{FromArgMatches, error::ErrorKind};
 use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, RunId};
+use cuegate_observe::{RunVersion, keep_row};
 use cuegate_runner::{StateDir, read_stored_text};
 
 use super::{
@@ -329,8 +330,12 @@ fn tell_end(
     config: &Config,
     json: bool,
 ) -> Result<u8, Failure> {
+    let version = RunVersion::of(&place.home, id);
     let FoldedRun { mut view, history, .. } = FoldedRun::read(journal, id)?;
     compare_files(&place.home, journal, id, &mut view, &history);
+    if let (cuegate_view::Liveness::None, Some(version)) = (view.live, version) {
+        keep_row(&place.home, id, version, &cuegate_view::RunRow::of(&view));
+    }
     if json {
         print::print_json(&view.to_json(&texts_of_run(journal, id)));
     } else {

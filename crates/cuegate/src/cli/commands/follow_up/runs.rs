@@ -1,11 +1,11 @@
 //! `runs`: the runs of the project.
 
+use cuegate_observe::{Observer, RunList};
 use cuegate_runner::{now_ms, worktree::branch_worktree::run_branches};
-use cuegate_view::RunView;
 
-use crate::cli::commands::{ProjectPlace, view_of};
+use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
-use crate::{Failure, exit, project};
+use crate::{Failure, exit};
 use clap::Args;
 
 #[derive(Debug, Args)]
@@ -22,26 +22,18 @@ pub(crate) struct RunsArgs {
 }
 
 pub(in crate::cli::commands) fn list_runs(place: &ProjectPlace, args: &RunsArgs) -> Result<u8, Failure> {
-    let mut views: Vec<RunView> = Vec::new();
-    let mut damaged: Vec<(String, Failure)> = Vec::new();
-    if let Some(journal) = project::open_journal_read_only(&place.home)? {
-        for run in journal.runs()?.into_iter().filter(|run| run.records > 0 || run.damage.is_some()) {
-            match view_of(&*journal, &run.run) {
-                Ok(view) => views.push(view),
-                Err(failure) => damaged.push((run.run.to_string(), failure)),
-            }
-        }
-    }
+    let RunList { mut rows, damaged } = Observer::new(place.home.clone()).list_runs()?;
     if let Some(state) = &args.state {
-        views.retain(|view| view.state.as_str() == state);
+        rows.retain(|row| row.state == *state);
     }
-    views.sort_by_key(|view| std::cmp::Reverse(view.started_ms));
-    views.truncate(args.n.unwrap_or(usize::MAX));
+    rows.truncate(args.n.unwrap_or(usize::MAX));
+    let damaged: Vec<(String, Failure)> =
+        damaged.into_iter().map(|(run, error)| (run.to_string(), error.into())).collect();
     if args.json {
         let damaged: Vec<_> =
             damaged.iter().map(|(run, failure)| (run.clone(), failure.message.clone())).collect();
-        print::print_json(&cuegate_view::runs_json(&views, &damaged));
-    } else if views.is_empty() && damaged.is_empty() {
+        print::print_json(&cuegate_view::runs_json(&rows, &damaged));
+    } else if rows.is_empty() && damaged.is_empty() {
         match (&args.state, args.n) {
             (None, None) => {
                 print::print_line("this project has no runs; `cuegate run PATH` starts one");
@@ -56,8 +48,8 @@ pub(in crate::cli::commands) fn list_runs(place: &ProjectPlace, args: &RunsArgs)
             }
             _ => print::print_line("no such runs"),
         }
-    } else if !views.is_empty() {
-        print::print_data(&cuegate_view::runs_table(&views, now_ms()));
+    } else if !rows.is_empty() {
+        print::print_data(&cuegate_view::runs_table(&rows, now_ms()));
     }
     let code = if damaged.is_empty() { exit::DONE } else { exit::ENVIRONMENT };
     for (_, failure) in damaged {
