@@ -3,11 +3,11 @@
 
 mod check;
 mod members;
+mod steps;
 mod watchers;
 
 use std::{
     fs,
-    io::Write,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     time::{Duration, Instant},
@@ -20,8 +20,6 @@ use crate::{
     shell::{cargo, root, run},
 };
 
-/// Steps of the long flow.
-const STEPS: usize = 500;
 /// How often each figure is measured; the median is reported.
 const ROUNDS: usize = 7;
 
@@ -60,7 +58,8 @@ pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
         check::check(&cuegate, place.path(), &mut figures)?;
     }
     if wanted("steps") {
-        steps(&cuegate, place.path(), &mut figures)?;
+        steps::steps(&cuegate, place.path(), &mut figures)?;
+        steps::many_runs(&cuegate, place.path(), &mut figures)?;
     }
     if wanted("snapshots") {
         snapshots(&cuegate, place.path(), &mut figures)?;
@@ -158,132 +157,13 @@ fn start_up(cuegate: &Path, root: &Path, figures: &mut Vec<Figure>) -> Result<()
     Ok(())
 }
 
-/// A project whose agent repeats one step until it closes.
-fn long(place: &Path, steps: usize) -> Result<PathBuf, String> {
-    let project = place.join(format!("steps-{steps}"));
-    let agent = project.join(".agent/long");
-    let write = |path: PathBuf, text: String| {
-        fs::create_dir_all(path.parent().unwrap_or(place)).map_err(|error| error.to_string())?;
-        fs::write(&path, text).map_err(|error| format!("failed to write `{}`: {error}", path.display()))
-    };
-    let step = |id: &str, kind: &str, intents: [&str; 2], transitions: Value| {
-        json!({"stepId": id, "name": id, "stepKind": kind, "c2": kind, "c3": "it", "edition": "default",
-            "outputSchemaRef": {"file": "s.json", "schema": id},
-            "structuredGate": {"allowedIntents": intents, "intentField": "action",
-                "intentSchemaRef": "#/properties/action"},
-            "transitions": transitions})
-    };
-    let registry = json!({"agentId": "long", "version": "1.0.0", "c1": "steps", "entryStep": "work.it", "steps": {
-        "work.it": step("work.it", "work", ["repeat", "handoff"],
-            json!({"repeat": {"target": "work.it"}, "handoff": {"target": "closure.it"}})),
-        "closure.it": step("closure.it", "closure", ["closing", "repeat"],
-            json!({"closing": {"target": null}, "repeat": {"target": "closure.it"}})),
-    }});
-    let schema = |intents: [&str; 2]| {
-        json!({"type": "object", "required": ["action"],
-            "properties": {"action": {"enum": intents}, "summary": {"type": "string"}}})
-    };
-    let schemas = json!({"definitions": {
-        "work.it": schema(["repeat", "handoff"]), "closure.it": schema(["closing", "repeat"])}});
-    let about = json!({"version": "1.0.0", "name": "long", "displayName": "Long", "description": "Many steps",
-        "runner": {"flow": {"systemPromptPath": "prompts/system.md", "prompts": {"registry": "steps_registry.json",
-            "fallbackDir": "prompts"}},
-        "verdict": {"type": "detect:graph", "config": {"maxIterations": steps + 10}},
-        "boundaries": {"allowedTools": ["*"], "permissionMode": "acceptEdits"}}});
-    let script = json!({"answers": [
-        {"step": "work.it", "times": steps - 2, "output": {"action": "repeat", "summary": "one more"}},
-        {"step": "work.it", "output": {"action": "handoff"}},
-        {"step": "closure.it", "output": {"action": "closing"}}]});
-    write(agent.join("agent.json"), about.to_string())?;
-    write(agent.join("steps_registry.json"), registry.to_string())?;
-    write(agent.join("schemas/s.json"), schemas.to_string())?;
-    write(agent.join("prompts/system.md"), "You work.\n".to_owned())?;
-    write(agent.join("prompts/steps/work/it/f_default.md"), "Do one more thing.\n".repeat(20))?;
-    write(agent.join("prompts/steps/closure/it/f_default.md"), "Close.\n".to_owned())?;
-    write(project.join("script.json"), script.to_string())?;
-    Ok(project)
-}
-
-fn run_long(cuegate: &Path, project: &Path, durability: &str) -> Result<(f64, f64), String> {
-    let mut command = Command::new(cuegate);
-    command
-        .args(["run", "long", "--script", "script.json", "--durability", durability])
-        .current_dir(project)
-        .env("GIT_CEILING_DIRECTORIES", project.parent().unwrap_or(project))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let begun = Instant::now();
-    let mut child =
-        command.spawn().map_err(|error| format!("failed to start `{}`: {error}", cuegate.display()))?;
-    let mut peak = 0.0_f64;
-    let status = loop {
-        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
-            break status;
-        }
-        peak = peak.max(peak_mib(child.id()));
-        std::thread::sleep(Duration::from_millis(2));
-    };
-    let took = ms(begun.elapsed());
-    if !status.success() {
-        return Err(format!("the long run ended with {status}"));
-    }
-    Ok((took, peak))
-}
-
-/// The peak memory of a process so far, in MiB; 0 if the system does not report it.
-fn peak_mib(pid: u32) -> f64 {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<f64>().ok()).unwrap_or(0.0) / 1024.0
-}
-
-/// Milliseconds for one 4 KiB append and fdatasync.
-fn append_and_sync(place: &Path) -> Result<f64, String> {
-    let path = place.join("floor");
-    let mut file = fs::File::create(&path).map_err(|error| error.to_string())?;
-    let block = [7_u8; 4096];
-    let mut times = Vec::new();
-    for _ in 0..STEPS {
-        let begun = Instant::now();
-        file.write_all(&block).and_then(|()| file.sync_data()).map_err(|error| error.to_string())?;
-        times.push(ms(begun.elapsed()));
-    }
-    Ok(times.iter().sum::<f64>() / times.len() as f64)
-}
-
-fn steps(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), String> {
-    let (short, whole) = (long(place, 3)?, long(place, STEPS)?);
-    let (mut synced, mut relaxed, mut floors, mut memory) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        floors.push(append_and_sync(place)?);
-        for (durability, per_step) in [("synced", &mut synced), ("relaxed", &mut relaxed)] {
-            let (base, _) = run_long(cuegate, &short, durability)?;
-            let (took, peak) = run_long(cuegate, &whole, durability)?;
-            per_step.push((took - base) / (STEPS - 3) as f64);
-            memory.push(peak);
-        }
-    }
-    let floor = median(floors);
-    let (synced, relaxed) = (median(synced), median(relaxed));
-    let mut add = |what: String, got: f64, unit: &'static str, most: Option<f64>| {
-        figures.push(Figure { what, got, unit, most });
-    };
-    add("4 KiB append + fdatasync (mean)".to_owned(), floor, "ms", None);
-    add(format!("a step of {STEPS}, synced, in floors"), synced / floor, "×", Some(4.0));
-    add(format!("a step of {STEPS}, synced"), synced, "ms", None);
-    add(format!("a step of {STEPS}, relaxed"), relaxed, "ms", Some(0.1));
-    add(format!("memory of a run of {STEPS} steps"), median(memory), "MiB", Some(20.0));
-    Ok(())
-}
-
 /// The time that a worktree snapshot adds to a step.
 fn snapshots(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), String> {
     const EDITS: usize = 12;
     let mut times = Vec::new();
     for (name, git) in [("plain", false), ("git", true)] {
         let project = place.join(format!("tree-{name}"));
-        demo::copy(&long(place, EDITS)?, &project)?;
+        demo::copy(&steps::long_project(place, EDITS)?, &project)?;
         for index in 0..2_000 {
             let file = project.join(format!("files/{}/{index}.txt", index % 50));
             fs::create_dir_all(file.parent().unwrap_or(place)).map_err(|error| error.to_string())?;
@@ -306,7 +186,7 @@ fn snapshots(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<
         }
         let mut rounds = Vec::new();
         for _ in 0..3 {
-            rounds.push(run_long(cuegate, &project, "synced")?.0 / EDITS as f64);
+            rounds.push(steps::run_long(cuegate, &project, "synced")?.ms / EDITS as f64);
         }
         times.push(median(rounds));
     }

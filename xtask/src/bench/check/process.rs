@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::bench::{median, ms, peak_mib};
+use crate::bench::{median, ms, steps::read_peak_mib};
 
 /// The median time and the peak memory of a process.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +73,7 @@ fn run(program: &Path, args: &[&str], dir: &Path) -> Result<(Option<i32>, f64), 
         if let Some(status) = child.try_wait().map_err(failed)? {
             return Ok((status.code(), peak));
         }
-        peak = peak.max(peak_mib(child.id()));
+        peak = peak.max(read_peak_mib(child.id()));
         std::thread::sleep(Duration::from_micros(500));
     }
 }
