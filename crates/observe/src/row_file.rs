@@ -14,21 +14,28 @@ use serde::{Deserialize, Serialize};
 /// The file in the folder of a run.
 const ROW_FILE: &str = "row.json";
 
-/// What the files of a run look like from outside: the size of the log and when it was written, and the size of the inbox.
-/// It is another one after each record and message.
+/// What the files of a run look like from outside. It is another one after each record and message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunVersion {
-    log: (u64, i64, i64),
-    inbox: u64,
+    log: FileVersion,
+    inbox: FileVersion,
+    records: FileVersion,
 }
+
+/// The size of a file, and when it was last written: in seconds since 1970, and the nanoseconds beyond. Zeros without it.
+type FileVersion = (u64, i64, i64);
 
 impl RunVersion {
     /// That of a run now; `None` if it has no log.
     pub fn of(home: &StateDir, run: &RunId) -> Option<RunVersion> {
         let folder = home.run(run);
-        let log = fs::metadata(folder.join("log")).ok()?;
-        let inbox = fs::metadata(folder.join("inbox")).map_or(0, |inbox| inbox.size());
-        Some(RunVersion { log: (log.size(), log.mtime(), log.mtime_nsec()), inbox })
+        let version = |file: &str| {
+            let about = fs::metadata(folder.join(file)).ok()?;
+            Some((about.size(), about.mtime(), about.mtime_nsec()))
+        };
+        let log = version("log")?;
+        let [inbox, records] = ["inbox", "records"].map(|file| version(file).unwrap_or_default());
+        Some(RunVersion { log, inbox, records })
     }
 }
 
@@ -82,7 +89,9 @@ mod tests {
         assert_eq!(RunVersion::of(&home, &run), None);
         assert_eq!(read(&run), None);
         fs::create_dir_all(home.run(&run)).unwrap();
-        for (file, text) in [("log", "one record"), ("log", "other text"), ("inbox", "an answer")] {
+        for (file, text) in
+            [("log", "one record"), ("log", "other text"), ("inbox", "an answer"), ("records", "99")]
+        {
             fs::write(home.run(&run).join(file), text).unwrap();
             assert_eq!(read(&run), None, "{text}");
             keep(&run);

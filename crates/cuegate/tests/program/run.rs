@@ -223,7 +223,7 @@ fn the_example_as_json() {
         runs["runs"],
         json!([{"run": result["run"], "flow": "fixer", "task": "The test fails. Make it pass.",
             "state": "completed", "standing": "completed", "branch": null, "started_at": result["started_at"],
-            "ended_at": result["ended_at"], "steps": 5, "cost_usd": 0.0456}])
+            "ended_at": result["ended_at"], "steps": 5, "calls": 5, "cost_usd": 0.0456}])
     );
 }
 
