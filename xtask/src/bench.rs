@@ -32,7 +32,8 @@ struct Figure {
 }
 
 /// The benchmarks.
-const ROWS: [&str; 7] = ["start-up", "check", "steps", "snapshots", "members", "watchers", "turns"];
+const ROWS: [&str; 8] =
+    ["start-up", "check", "steps", "records", "snapshots", "members", "watchers", "turns"];
 
 /// Builds the release, runs all or one of [`ROWS`], prints a table, and fails if a figure exceeds its bound.
 pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
@@ -59,7 +60,11 @@ pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
     }
     if wanted("steps") {
         steps::steps(&cuegate, place.path(), &mut figures)?;
-        steps::many_runs(&cuegate, place.path(), &mut figures)?;
+    }
+    if wanted("records") {
+        let build = ["build", "--quiet", "--release", "--package", "cuegate-journal", "--example", "append"];
+        run(&root, &cargo(), &build, &[])?;
+        steps::many_runs(&target, place.path(), &mut figures)?;
     }
     if wanted("snapshots") {
         snapshots(&cuegate, place.path(), &mut figures)?;

@@ -12,7 +12,6 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{Figure, median, ms};
-use crate::shell::run;
 
 /// Steps of the shorter and of the longer run: start and end are in both, and cancel out.
 const SHORT: usize = 1_000;
@@ -24,9 +23,9 @@ const ROUNDS: usize = 5;
 /// The size of a record, and how many are written for the floor.
 const RECORD: usize = 2 << 10;
 const RECORDS: usize = 1_000;
-/// Runs at the same time, and the steps of each.
-const RUNS: usize = 20;
-const STEPS_EACH: usize = 300;
+/// Processes with a run each, and runs in one process.
+const PROCESSES: usize = 20;
+const THREADS: usize = 50;
 
 /// A finished run of the program.
 pub(super) struct Measured {
@@ -184,48 +183,39 @@ pub(super) fn steps(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> 
     Ok(())
 }
 
-/// A project of its own in git, for runs in worktrees.
-fn committed_project(place: &Path) -> Result<PathBuf, String> {
-    fs::create_dir_all(place).map_err(|error| error.to_string())?;
-    let project = long_project(place, STEPS_EACH)?;
-    for args in [
-        &["init", "-q"][..],
-        &["add", "-A"],
-        &["-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "-qm", "b"],
-    ] {
-        run(&project, "git", args, &[])?;
-    }
-    Ok(project)
-}
-
-/// Many runs at the same time: in one project, and each in a project of its own.
-pub(super) fn many_runs(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), String> {
-    let shared = committed_project(place)?;
-    let own: Vec<PathBuf> = (0..RUNS)
-        .map(|index| committed_project(&place.join(format!("own-{index}"))))
-        .collect::<Result<_, String>>()?;
-    let together = |projects: &mut dyn Iterator<Item = &PathBuf>| {
+/// Records of many runs at the same time: in processes of their own, and in one process. Steps of the program would measure
+/// git, which looks at the working tree after each.
+pub(super) fn many_runs(target: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), String> {
+    let append = target.join("release/examples/append");
+    let time = |name: &str, processes: usize, runs: usize, records: usize| {
+        let dir = place.join(name);
         let begun = Instant::now();
-        let children: Vec<Child> = projects
-            .map(|project| start(long_run(cuegate, project, "synced").arg("--worktree")))
+        let children: Vec<Child> = (0..processes)
+            .map(|index| {
+                let (runs, records) = (runs.to_string(), records.to_string());
+                let mut command = Command::new(&append);
+                start(command.arg(&dir).args([&format!("{name}-{index}"), &runs, &records]))
+            })
             .collect::<Result<_, String>>()?;
         for mut child in children {
             let status = child.wait().map_err(|error| error.to_string())?;
             if !status.success() {
-                return Err(format!("one of the runs ended with {status}"));
+                return Err(format!("writing records ended with {status}"));
             }
         }
-        Ok::<f64, String>((RUNS * STEPS_EACH) as f64 / begun.elapsed().as_secs_f64())
+        Ok::<f64, String>(ms(begun.elapsed()) * 1e3 / (processes * runs * records) as f64)
     };
-    let (mut in_one, mut apart) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        in_one.push(together(&mut std::iter::repeat_n(&shared, RUNS))?);
-        apart.push(together(&mut own.iter())?);
+    let (mut processes, mut threads, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        alone.push(time(&format!("alone-{round}"), 1, 1, 3_000)?);
+        processes.push(time(&format!("processes-{round}"), PROCESSES, 1, 1_500)?);
+        threads.push(time(&format!("threads-{round}"), 1, THREADS, 600)?);
     }
-    let mut add = |what: String, got: f64, unit: &'static str| {
-        figures.push(Figure { what, got, unit, most: None });
+    let mut add = |what: String, got: f64, most: f64| {
+        figures.push(Figure { what, got, unit: "ms", most: Some(most) });
     };
-    add(format!("{RUNS} runs of {STEPS_EACH} steps in one project"), median(in_one), "/s");
-    add("the same, each in a project of its own".to_owned(), median(apart), "/s");
+    add("1,000 records of one run".to_owned(), median(alone), 1_000.0);
+    add(format!("1,000 records of {PROCESSES} runs, each in a process"), median(processes), 1_000.0 / 3.0);
+    add(format!("1,000 records of {THREADS} runs in one process"), median(threads), 100.0);
     Ok(())
 }
