@@ -176,7 +176,7 @@ pub(super) fn steps(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> 
     };
     add("a record of 2 KiB into zeros + fdatasync (mean)".to_owned(), median(floors), "ms", None);
     add("a step, synced".to_owned(), median(synced), "ms", None);
-    add("the same, in such records".to_owned(), median(ratios), "×", Some(2.0));
+    add("the same, in such records".to_owned(), median(ratios), "×", Some(3.0));
     add("a step, relaxed".to_owned(), median(relaxed), "ms", Some(0.1));
     add(format!("user time a step at {LONGEST}, in that at {LONG}"), median(growth), "×", Some(1.1));
     add(format!("memory of a run of {LONGEST} steps"), median(peaks), "MiB", Some(65.0));
