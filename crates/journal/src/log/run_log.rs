@@ -477,10 +477,13 @@ impl RunLog {
     /// Whether a whole record follows behind a place where none is, so that the one that was there is damaged. After a
     /// loss of power, and only then, records that did not wait for the disk may be there without earlier ones.
     fn has_records_behind(&self, reader: &mut FrameReader<'_>, at: Cursor) -> Result<bool, Error> {
-        let owner = self.read_lease()?.owner;
+        let failed = || io_error(&self.path, "read");
+        if !reader.has_frame_behind(at, false).map_err(failed())? {
+            return Ok(false);
+        }
         let boot = Owner::current().boot;
-        let lost_power = owner.is_some_and(|owner| owner.boot != boot || boot.is_empty());
-        reader.has_frame_behind(at, lost_power).map_err(io_error(&self.path, "read"))
+        let lost_power = self.read_lease()?.owner.is_some_and(|owner| owner.boot != boot || boot.is_empty());
+        Ok(!lost_power || reader.has_frame_behind(at, true).map_err(failed())?)
     }
 
     fn damaged(&self, what: String) -> Error {
