@@ -1,6 +1,5 @@
 //! Connects a run with GitHub: finds the repository and the token, and reads the issue that the run works on.
 
-use crate::project::FoldedRun;
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use cuegate_engine::{FenceKey, FinalizePlan, GithubTarget, RunStarted};
@@ -16,6 +15,7 @@ use cuegate_runner::{
 
 use crate::Failure;
 use crate::config::Config;
+use crate::project::FoldedRun;
 use crate::project::first_tree;
 use crate::run::start_run::{Host, RunRequest};
 use crate::run_changes::compare_files;

@@ -57,7 +57,7 @@ pub fn open_journal_read_only(home: &StateDir) -> Result<Option<Arc<dyn Journal>
 /// When no run or several runs match.
 pub fn find_run_id(journal: &dyn Journal, typed: &str) -> Result<RunId, Failure> {
     // A run without records crashed before it started, unless they are lost; then reading it fails with the reason.
-    let runs = journal.runs()?.into_iter().filter(|run| run.records > 0 || run.damage.is_some());
+    let runs = journal.runs()?.into_iter().filter(|run| run.has_records || run.damage.is_some());
     let runs: Vec<RunId> = runs.map(|run| run.run).collect();
     if typed == "last" {
         return runs.into_iter().next().ok_or_else(no_runs);

@@ -70,8 +70,8 @@ pub struct RunSummary {
     pub run: RunId,
     /// The time of creation, in milliseconds since the Unix epoch.
     pub created_at_ms: i64,
-    /// The number of records, which is also the sequence number of the next one.
-    pub records: u64,
+    /// Whether it has a record: without one its process died before it began.
+    pub has_records: bool,
     /// The holder of its lease, alive or not.
     pub owner: Option<Owner>,
     /// What is wrong with it, if that is known without reading it. Then reading the run fails.

@@ -101,7 +101,7 @@ impl Journal for MemoryJournal {
         let summary = |(id, run): (&RunId, &Run)| RunSummary {
             run: id.clone(),
             created_at_ms: run.created_at_ms,
-            records: run.records.len() as u64,
+            has_records: !run.records.is_empty(),
             owner: run.owner.clone(),
             damage: None,
         };

@@ -11,5 +11,5 @@ mod run;
 
 pub use observer::{Observer, RunList};
 pub use project::{Control, Problem, Project, StartRequest};
-pub use row_file::{RunVersion, keep_row};
+pub use row_file::keep_row;
 pub use run::{RunReader, RunningCommand};

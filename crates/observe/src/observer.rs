@@ -8,16 +8,13 @@ use std::{
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{
     Error as JournalError, Journal, Liveness as Owning, Owner, RunId, RunSummary,
-    log::{JournalVersion, LogJournal},
+    log::{JournalVersion, LogJournal, RunVersion},
 };
 use cuegate_runner::{Error, StateDir, read_stored_text};
 use cuegate_view::{Liveness, RunRow, runs_json, sort_runs};
 use serde_json::Value;
 
-use crate::{
-    row_file::{RunVersion, read_kept_row},
-    run::RunReader,
-};
+use crate::{row_file::read_kept_row, run::RunReader};
 
 /// Reads the runs of one project.
 pub struct Observer {
@@ -72,7 +69,7 @@ impl Observer {
         Ok(journal.clone())
     }
 
-    /// Whether anything was recorded since, without opening a run.
+    /// The version of the journal, which another one follows with each change. No run is opened for it.
     pub fn version(&self) -> JournalVersion {
         JournalVersion::of(&self.home.runs())
     }
@@ -84,7 +81,7 @@ impl Observer {
     fn summaries(&self) -> Result<Vec<RunSummary>, Error> {
         let Some(journal) = self.journal()? else { return Ok(Vec::new()) };
         let runs = journal.runs()?.into_iter();
-        Ok(runs.filter(|run| run.records > 0 || run.damage.is_some()).collect())
+        Ok(runs.filter(|run| run.has_records || run.damage.is_some()).collect())
     }
 
     /// All runs as `cuegate/runs/v1`.
@@ -108,7 +105,7 @@ impl Observer {
         for summary in self.summaries()? {
             let live = liveness_of_owner(summary.owner.as_ref());
             // Looked at before the records are read.
-            let version = RunVersion::of(&self.home, &summary.run);
+            let version = RunVersion::of(&self.home.run(&summary.run));
             let known = {
                 let cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
                 let is_same =

@@ -1,43 +1,14 @@
 //! Keeps the row of a run that is at rest, so that a list does not read all records of all runs.
 
-use std::{
-    fs,
-    io::Write as _,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
-};
+use std::{fs, io::Write as _, os::unix::fs::OpenOptionsExt as _};
 
-use cuegate_journal::RunId;
+use cuegate_journal::{RunId, log::RunVersion};
 use cuegate_runner::StateDir;
 use cuegate_view::RunRow;
 use serde::{Deserialize, Serialize};
 
 /// The file in the folder of a run.
 const ROW_FILE: &str = "row.json";
-
-/// What the files of a run look like from outside. It is another one after each record and message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunVersion {
-    log: FileVersion,
-    inbox: FileVersion,
-    records: FileVersion,
-}
-
-/// The size of a file, and when it was last written: in seconds since 1970, and the nanoseconds beyond. Zeros without it.
-type FileVersion = (u64, i64, i64);
-
-impl RunVersion {
-    /// That of a run now; `None` if it has no log.
-    pub fn of(home: &StateDir, run: &RunId) -> Option<RunVersion> {
-        let folder = home.run(run);
-        let version = |file: &str| {
-            let about = fs::metadata(folder.join(file)).ok()?;
-            Some((about.size(), about.mtime(), about.mtime_nsec()))
-        };
-        let log = version("log")?;
-        let [inbox, records] = ["inbox", "records"].map(|file| version(file).unwrap_or_default());
-        Some(RunVersion { log, inbox, records })
-    }
-}
 
 /// A row, and the files that it was made of.
 #[derive(Serialize, Deserialize)]
@@ -84,9 +55,9 @@ mod tests {
         let home = StateDir::create(dir.path()).unwrap();
         let run: RunId = "abcdefgh".parse().unwrap();
         let row = RunRow::of(&run_view("abcdefgh", &[], Liveness::None));
-        let read = |run: &RunId| read_kept_row(&home, run, RunVersion::of(&home, run)?);
-        let keep = |run: &RunId| keep_row(&home, run, RunVersion::of(&home, run).unwrap(), &row);
-        assert_eq!(RunVersion::of(&home, &run), None);
+        let read = |run: &RunId| read_kept_row(&home, run, RunVersion::of(&home.run(run))?);
+        let keep = |run: &RunId| keep_row(&home, run, RunVersion::of(&home.run(run)).unwrap(), &row);
+        assert_eq!(RunVersion::of(&home.run(&run)), None);
         assert_eq!(read(&run), None);
         fs::create_dir_all(home.run(&run)).unwrap();
         for (file, text) in

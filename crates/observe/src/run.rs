@@ -98,8 +98,8 @@ impl RunReader {
         self.count
     }
 
-    /// Its records from a position on, while `goes_on` says so of the position of the next one. They are read from the
-    /// journal again: a long run has many.
+    /// Hands out its records from a position on, until `goes_on` says that it is enough. They are read from the journal
+    /// again: a long run has many.
     ///
     /// # Errors
     /// When the journal cannot be read.

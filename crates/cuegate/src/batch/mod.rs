@@ -293,7 +293,7 @@ pub fn run_of(journal: &dyn Journal, run: &str) -> Result<RunStopped, String> {
     if let Some(damage) = known.as_ref().and_then(|known| known.damage.as_ref()) {
         return Err(unreadable(damage.to_string()));
     }
-    if known.is_none_or(|known| known.records == 0) {
+    if known.is_none_or(|known| !known.has_records) {
         return Ok(not_started());
     }
     let view = project::view_of(journal, &id).map_err(|failure| unreadable(failure.message))?;

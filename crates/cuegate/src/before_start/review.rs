@@ -1,7 +1,6 @@
 //! Asks before a definition that nobody may have read does what only the user decides: it takes the name of a built-in
 //! one or one of the home folder, or turns the sandbox off. An agent of an earlier run may have written it.
 
-use crate::project::FoldedRun;
 use std::{collections::BTreeMap, fs, os::unix::fs::MetadataExt as _, path::Path};
 
 use cuegate_flow::model::{BlobRef, Flow, sandbox::SandboxRule};
@@ -11,6 +10,7 @@ use cuegate_runner::{
 };
 use cuegate_view::RunState;
 
+use crate::project::FoldedRun;
 use crate::{
     Failure,
     definition::{Location, NamedDefinition, Origin},
@@ -169,7 +169,7 @@ fn digest_of(path: &Path) -> String {
 fn writer_of(home: &StateDir, path: &str) -> Result<Option<String>, Failure> {
     let Some(journal) = project::open_journal_read_only(home)? else { return Ok(None) };
     let written = times_of(&home.root().join(path));
-    let runs = journal.runs()?.into_iter().filter(|run| run.records > 0 && run.damage.is_none());
+    let runs = journal.runs()?.into_iter().filter(|run| run.has_records && run.damage.is_none());
     for run in runs.take(RUNS_MAX) {
         let Ok(FoldedRun { view, last_ms: last, .. }) = FoldedRun::read(&*journal, &run.run) else {
             continue;

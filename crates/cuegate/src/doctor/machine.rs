@@ -106,7 +106,7 @@ pub(super) fn check_journal(root: &Path) -> Option<DoctorFinding> {
         let hint = Some("`cuegate runs` lists the damaged runs and says how to go on");
         return Some(DoctorFinding::of_machine(NAME, CheckStatus::Less, damage, hint));
     }
-    let count = runs.iter().filter(|run| run.records > 0).count();
+    let count = runs.iter().filter(|run| run.has_records).count();
     let mut damaged = runs.iter().filter_map(|run| cuegate_runner::read_records(&*journal, &run.run).err());
     if let Some(first) = damaged.next() {
         let found = format!("damaged runs: {} of {count}: {first}", damaged.count() + 1);

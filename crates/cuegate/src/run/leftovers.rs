@@ -35,7 +35,7 @@ pub fn remove_leftovers(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
     };
     let runs: Vec<RunSummary> = journal.runs().unwrap_or_default().into_iter().filter(idle).collect();
     // A killed git may have left locks as well, also the one that removed the worktree of an earlier run.
-    let oldest = runs.iter().filter(|run| run.records == 0).map(|run| run.created_at_ms).min();
+    let oldest = runs.iter().filter(|run| !run.has_records).map(|run| run.created_at_ms).min();
     let since = Duration::from_millis(u64::try_from(oldest.unwrap_or_default()).unwrap_or_default());
     for run in runs {
         let git = home.git(&run.run);
@@ -43,7 +43,7 @@ pub fn remove_leftovers(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
         if git.is_dir() && has_run_ended(journal, &run.run) {
             AgentGit::remove_spent(&git);
         }
-        if run.records == 0 {
+        if !run.has_records {
             removed.extend(remove_worktree(home, &run.run, SystemTime::UNIX_EPOCH + since));
         } else if !list_command_folders(home, &run.run).is_empty() && has_run_ended(journal, &run.run) {
             removed.extend(remove_commands(home, &run.run, &[]));
@@ -91,8 +91,8 @@ pub(crate) fn note_preparation(home: &StateDir, run: &RunId, is_finished: bool) 
     written.map_err(|error| Failure::environment(format!("failed to write `{}`: {error}", path.display())))
 }
 
-/// Removes the worktree and the branch of a run that has no record: no agent was started in it.
-/// Removes locks that git left after `since`.
+/// Removes the worktree and the branch of a run that has no record: no agent was started in it. Locks that
+/// git left after `since` are removed with them.
 fn remove_worktree(home: &StateDir, run: &RunId, since: SystemTime) -> Option<String> {
     let branch = branch_of(run);
     let setup = match fs::read_to_string(preparation_path_of(home, run)) {

@@ -192,7 +192,7 @@ pub(crate) fn newest_in_worktrees(
 ) -> Result<BTreeMap<String, RunId>, Failure> {
     let mut newest = BTreeMap::new();
     all.sort_by_key(|known| known.created_at_ms);
-    for known in all.into_iter().filter(|known| known.records > 0 && known.damage.is_none()) {
+    for known in all.into_iter().filter(|known| known.has_records && known.damage.is_none()) {
         let first = cuegate_runner::read_first_record(journal, &known.run)?;
         if let Some(Event::RunStarted(started)) = first.as_ref().and_then(|first| first.events.first())
             && let Some(first) = started.place.follows.clone()

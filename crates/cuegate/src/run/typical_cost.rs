@@ -31,7 +31,7 @@ impl KnownCosts {
     /// The same for every definition, with the given agent or any.
     pub(crate) fn find_all(journal: &dyn Journal, agent: Option<&str>) -> BTreeMap<String, KnownCosts> {
         let mut runs = journal.runs().unwrap_or_default();
-        runs.retain(|run| run.records > 0 && run.damage.is_none());
+        runs.retain(|run| run.has_records && run.damage.is_none());
         runs.sort_by_key(|run| std::cmp::Reverse(run.created_at_ms));
         let mut found: BTreeMap<String, KnownCosts> = BTreeMap::new();
         for run in runs.iter().take(NEWEST) {

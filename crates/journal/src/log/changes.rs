@@ -1,10 +1,16 @@
-//! Shows that something in a journal changed, without opening any run.
+//! Shows that a journal or a run changed, without opening it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+
+use super::count_file::COUNT_FILE;
+use super::inbox::INBOX_FILE;
+use super::run_log::LOG_FILE;
 
 /// The file that grows by a byte with each change. Runs cannot have this name.
 const CHANGES_FILE: &str = ".changes";
@@ -17,6 +23,30 @@ impl JournalVersion {
     /// The version of the journal whose runs are in `dir`.
     pub fn of(dir: &Path) -> JournalVersion {
         JournalVersion(fs::metadata(dir.join(CHANGES_FILE)).ok().map(|about| (about.ino(), about.size())))
+    }
+}
+
+/// What the files of a run look like from outside. It is another one after each record and message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunVersion {
+    log: FileVersion,
+    inbox: FileVersion,
+    records: FileVersion,
+}
+
+/// The size of a file, and when it was last written: in seconds since 1970, and the nanoseconds beyond. Zeros without it.
+type FileVersion = (u64, i64, i64);
+
+impl RunVersion {
+    /// That of the run in a folder now; `None` if it has no log.
+    pub fn of(folder: &Path) -> Option<RunVersion> {
+        let version = |file: &str| {
+            let about = fs::metadata(folder.join(file)).ok()?;
+            Some((about.size(), about.mtime(), about.mtime_nsec()))
+        };
+        let log = version(LOG_FILE)?;
+        let [inbox, records] = [INBOX_FILE, COUNT_FILE].map(|file| version(file).unwrap_or_default());
+        Some(RunVersion { log, inbox, records })
     }
 }
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use super::file_io::{FileLock, create_folder, io_error, open_file, open_or_create_file, sync_folder};
+use super::file_io::{FileLock, io_error, open_file, open_or_create_file, sync_folder};
 use super::frame::{ALIGNMENT, read_u32, read_u64};
 use super::run_log::TRIES;
 use crate::{Error, Message, MessageId, RunId};
 
 /// The file in the folder of a run.
-const INBOX_FILE: &str = "inbox";
+pub(super) const INBOX_FILE: &str = "inbox";
 /// How each message begins.
 const MAGIC: [u8; 4] = *b"Cuem";
 /// The length of the header: the number of messages, and its checksum.
@@ -84,9 +84,6 @@ impl<'r> Inbox<'r> {
     ) -> Result<MessageId, Error> {
         let failed = |doing| io_error(&self.path, doing);
         let is_new = !self.path.exists();
-        if let Some(folder) = self.path.parent() {
-            create_folder(folder)?;
-        }
         let file = open_or_create_file(&self.path)?;
         let _lock = FileLock::take(&file, &self.path, "post a message")?;
         let InboxContent { messages, end } = self.read_content(&file)?;

@@ -3,13 +3,13 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::cache::{LogCache, lock_log};
 use super::changes::ChangeBell;
+use super::count_file::CountFile;
 use super::file_io::{create_folder, io_error};
-use super::record_counts::CountFile;
-use super::run_log::RunLog;
+use super::run_log::{LOG_FILE, RunLog};
 use crate::{Digest, Error, Journal, Lease, Message, MessageId, NewRecord, Owner, Record, RunId, RunSummary};
 
 /// Options for opening a journal for writing.
@@ -80,11 +80,6 @@ impl LogJournal {
         LogJournal { dir, access, logs: LogCache::default(), bell: ChangeBell::default() }
     }
 
-    /// The folder with the folders of the runs.
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
     fn read_log<T>(
         &self,
         run: &RunId,
@@ -127,7 +122,7 @@ impl LogJournal {
             Ok(0) => error,
             Err(unreadable) => unreadable,
             Ok(noted) => Error::RecordsLost {
-                path: folder.join("log"),
+                path: folder.join(LOG_FILE),
                 run: run.clone(),
                 found: 0,
                 noted,
@@ -139,32 +134,23 @@ impl LogJournal {
     /// What a list says of a run, and when exactly it was created; `None` if there is no such run.
     fn summarize(&self, run: RunId) -> Option<(RunSummary, u64)> {
         let folder = self.dir.join(run.as_str());
-        let damaged = |run: RunId, error: Error| {
-            let damage = Some(error.to_string());
-            Some((RunSummary { run, created_at_ms: 0, records: 0, owner: None, damage }, 0))
+        let mut created_ns = 0;
+        let mut summary =
+            RunSummary { run: run.clone(), created_at_ms: 0, has_records: false, owner: None, damage: None };
+        let mut look = || {
+            let log = RunLog::open(&folder, &run, false)?
+                .ok_or_else(|| self.explain_missing(&run, Error::NoSuchRun { run: run.clone() }))?;
+            (summary.created_at_ms, created_ns) = log.created();
+            summary.owner = log.read_lease()?.owner;
+            summary.has_records = log.has_records()?;
+            Ok(())
         };
-        let mut log = match RunLog::open(&folder, &run, false) {
-            Ok(Some(log)) => log,
-            Ok(None) => {
-                let error = self.explain_missing(&run, Error::NoSuchRun { run: run.clone() });
-                return if matches!(error, Error::NoSuchRun { .. }) { None } else { damaged(run, error) };
-            }
-            Err(error) => return damaged(run, error),
-        };
-        let (created_at_ms, created_ns) = log.created();
-        let (owner, records) =
-            match log.read_lease().and_then(|lease| Ok((lease.owner, log.summarize_records()?))) {
-                Ok(known) => known,
-                Err(error) => {
-                    let found = if let Error::RecordsLost { found, .. } = error { found } else { 0 };
-                    let damage = Some(error.to_string());
-                    return Some((
-                        RunSummary { run, created_at_ms, records: found, owner: None, damage },
-                        created_ns,
-                    ));
-                }
-            };
-        Some((RunSummary { run, created_at_ms, records, owner, damage: None }, created_ns))
+        match look() {
+            Err(Error::NoSuchRun { .. }) => return None,
+            Err(error) => summary.damage = Some(error.to_string()),
+            Ok(()) => {}
+        }
+        Some((summary, created_ns))
     }
 }
 

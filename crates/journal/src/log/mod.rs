@@ -7,15 +7,17 @@
 
 mod cache;
 mod changes;
+mod count_file;
 mod file_io;
 mod frame;
 mod header;
 mod inbox;
 mod journal;
 mod reader;
-mod record_counts;
 mod run_log;
 
-pub use changes::JournalVersion;
+pub use changes::{JournalVersion, RunVersion};
 pub use journal::{Durability, LogJournal, Options};
-pub use record_counts::RUNS_DIR;
+
+/// The folder of a project that holds a folder per run.
+pub const RUNS_DIR: &str = "runs";

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::count_file::CountFile;
 use super::file_io::{
     FileIdentity, FileLock, create_folder, file_identity, io_error, open_file, open_or_create_file,
     sync_folder,
@@ -17,11 +18,10 @@ use super::frame::{BlobPlace, Frame, encode_frame, place_blobs};
 use super::header::{HEADER_LENGTH, LEASE_OFFSET, LeaseState, LogIdentity, SECTOR, VERSION};
 use super::inbox::Inbox;
 use super::reader::{Cursor, Found, FrameReader};
-use super::record_counts::CountFile;
 use crate::{Blob, Digest, Error, Lease, Liveness, Message, NewRecord, Owner, Record, RunId};
 
 /// The log in the folder of a run.
-const LOG_FILE: &str = "log";
+pub(super) const LOG_FILE: &str = "log";
 /// How far a log is filled with zeros in advance, in bytes: a quarter of its length, within these bounds.
 const AHEAD_MIN: u64 = 64 << 10;
 const AHEAD_MAX: u64 = 1 << 20;
@@ -345,19 +345,17 @@ impl RunLog {
         }
     }
 
-    /// The number of records.
-    pub(super) fn count_records(&mut self) -> Result<u64, Error> {
-        self.refresh_index()?;
-        Ok(self.index.end().seq)
-    }
-
-    /// The number of records for a list: the noted one, else by a look at all. It can be one less after a kill, and more less
-    /// if the run went on without waiting for the disk; that some are lost is found by reading them.
-    pub(super) fn summarize_records(&mut self) -> Result<u64, Error> {
-        match self.count_file.get()? {
-            0 => self.count_records(),
-            noted => Ok(noted),
+    /// Whether there is a record. That some are lost is found by reading them.
+    pub(super) fn has_records(&self) -> Result<bool, Error> {
+        if self.count_file.get()? > 0 {
+            return Ok(true);
         }
+        let mut has_one = false;
+        self.walk(Cursor::START, &mut |_, _| {
+            has_one = true;
+            false
+        })?;
+        Ok(has_one)
     }
 
     /// Where to read from to get the records from `from_seq` on, as far as known.
@@ -424,53 +422,43 @@ impl RunLog {
         let mut reader = FrameReader::new(&self.file, &self.run);
         let (mut at, mut doubts) = (from, 0);
         loop {
-            let next = match reader.frame_at(at).map_err(failed())? {
+            let is_bad = match reader.frame_at(at).map_err(failed())? {
                 Found::Frame(frame) => {
-                    let next = at.after(&frame.head);
-                    if !visit(&frame, next) {
-                        return Ok(());
+                    (at, doubts) = (at.after(&frame.head), 0);
+                    match visit(&frame, at) {
+                        true => continue,
+                        false => return Ok(()),
                     }
-                    next
                 }
-                Found::End => {
-                    // Whoever reads from the start looks behind the end once.
-                    if (noted > at.seq || from == Cursor::START)
-                        && self.has_records_behind(&mut reader, at)?
-                    {
-                        let what = format!(
-                            "record {} of run `{}` is missing, and later ones are there",
-                            at.seq, self.run
-                        );
-                        return Err(self.damaged(what));
-                    }
-                    if noted > at.seq {
-                        return Err(Error::RecordsLost {
-                            path: self.path.clone(),
-                            run: self.run.clone(),
-                            found: at.seq,
-                            noted,
-                            note: self.count_file.path().to_owned(),
-                        });
-                    }
-                    return Ok(());
-                }
-                Found::Bad => {
-                    let is_damage = noted > at.seq || self.has_records_behind(&mut reader, at)?;
-                    // Another process may have been writing this frame when it was read.
-                    if is_damage && doubts >= TRIES {
-                        let what =
-                            format!("record {} of run `{}` does not match its checksum", at.seq, self.run);
-                        return Err(self.damaged(what));
-                    }
-                    if !is_damage {
-                        return Ok(());
-                    }
-                    doubts += 1;
-                    reader.reread();
-                    continue;
-                }
+                Found::End => false,
+                Found::Bad => true,
             };
-            (at, doubts) = (next, 0);
+            // Whoever reads from the start looks behind the end, too.
+            let has_more = (is_bad || noted > at.seq || from == Cursor::START)
+                && self.has_records_behind(&mut reader, at)?;
+            if !has_more && noted <= at.seq {
+                return Ok(());
+            }
+            // Another process may have written this record, and those behind it, since it was read.
+            if doubts < TRIES {
+                doubts += 1;
+                reader.reread();
+                continue;
+            }
+            let (seq, run) = (at.seq, &self.run);
+            return Err(match (is_bad, has_more) {
+                (true, _) => self.damaged(format!("record {seq} of run `{run}` does not match its checksum")),
+                (false, true) => {
+                    self.damaged(format!("record {seq} of run `{run}` is missing, and later ones are there"))
+                }
+                (false, false) => Error::RecordsLost {
+                    path: self.path.clone(),
+                    run: run.clone(),
+                    found: seq,
+                    noted,
+                    note: self.count_file.path().to_owned(),
+                },
+            });
         }
     }
 

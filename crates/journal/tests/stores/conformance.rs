@@ -287,8 +287,9 @@ pub fn lists_the_newest_run_first(journal: &dyn Journal) {
     journal.append(&lease, 0, record("zero")).unwrap();
     journal.append(&lease, 1, record("one")).unwrap();
     let runs = journal.runs().unwrap();
-    let found: Vec<_> = runs.iter().map(|run| (run.run.as_str(), run.created_at_ms, run.records)).collect();
-    assert_eq!(found, [("z", 30, 0), ("b", 20, 0), ("c", 20, 2), ("m", 10, 0)]);
+    let found: Vec<_> =
+        runs.iter().map(|run| (run.run.as_str(), run.created_at_ms, run.has_records)).collect();
+    assert_eq!(found, [("z", 30, false), ("b", 20, false), ("c", 20, true), ("m", 10, false)]);
     assert_eq!(
         runs.iter().map(|run| run.owner.clone()).collect::<Vec<_>>(),
         [None, None, Some(dead()), None]

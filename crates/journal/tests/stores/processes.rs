@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cuegate_journal::Journal;
 use cuegate_journal::log::{Durability, LogJournal, Options};
@@ -84,4 +85,34 @@ fn a_viewer_follows_writers_that_come_and_go() {
         assert_eq!(seen(), seq);
     }
     viewer.end();
+}
+
+#[test]
+fn a_reader_takes_records_that_are_being_written_for_no_damage() {
+    for durability in [Durability::Relaxed, Durability::Synced] {
+        let folder = tempfile::tempdir().unwrap();
+        let writer = LogJournal::open(folder.path(), Options { durability }).unwrap();
+        let lease = started(&writer);
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            // More readers than processors: one that is interrupted between two looks sees records come meanwhile.
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    let mut last = 0;
+                    while !is_over.load(Ordering::Relaxed) || last == 0 {
+                        // One that reads from the start, and so looks behind the end.
+                        let viewer = LogJournal::open_read_only(folder.path()).unwrap();
+                        let seen = viewer.read(&run("a"), 0).unwrap().len();
+                        assert!(seen >= last, "{seen} records after {last}");
+                        last = seen;
+                    }
+                });
+            }
+            for seq in 0..6_000 {
+                let body = "some ".repeat(1 + (seq as usize * 37) % 90);
+                writer.append(&lease, seq, record(&body)).unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+    }
 }

@@ -11,7 +11,6 @@ pub(super) mod take;
 pub(super) mod tools;
 pub(super) mod write;
 
-use crate::project::FoldedRun;
 use std::{
     ffi::OsString,
     path::{Component, Path, PathBuf},
@@ -21,14 +20,15 @@ use std::{
 use clap::{FromArgMatches, error::ErrorKind};
 use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::model::BlobRef;
-use cuegate_journal::{Journal, RunId};
-use cuegate_observe::{RunVersion, keep_row};
+use cuegate_journal::{Journal, RunId, log::RunVersion};
+use cuegate_observe::keep_row;
 use cuegate_runner::{StateDir, read_stored_text};
 
 use super::{
     args::{Cli, Color, Verb},
     logging, params, print,
 };
+use crate::project::FoldedRun;
 use crate::{
     Failure,
     cli::help_groups::{self, grouped_command},
@@ -330,7 +330,7 @@ fn tell_end(
     config: &Config,
     json: bool,
 ) -> Result<u8, Failure> {
-    let version = RunVersion::of(&place.home, id);
+    let version = RunVersion::of(&place.home.run(id));
     let FoldedRun { mut view, history, .. } = FoldedRun::read(journal, id)?;
     compare_files(&place.home, journal, id, &mut view, &history);
     if let (cuegate_view::Liveness::None, Some(version)) = (view.live, version) {

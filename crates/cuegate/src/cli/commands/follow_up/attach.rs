@@ -1,9 +1,9 @@
 //! `attach`: follows a run that another process drives.
 
+use std::collections::VecDeque;
+
 use super::followed_run::{ActivityTail, Followed, follow_records};
 use crate::cli::commands::shared_args::RunRef;
-use crate::project::FoldedRun;
-use std::collections::VecDeque;
 
 use cuegate_view::{TimeZone, Timeline};
 
@@ -12,6 +12,7 @@ use crate::cli::commands::{ProjectPlace, texts_of_run};
 use crate::cli::live::status_text;
 use crate::cli::print;
 use crate::cli::status_line::StatusLine;
+use crate::project::FoldedRun;
 use crate::run_changes::compare_files;
 use crate::{Failure, exit, project};
 use clap::Args;

@@ -1,6 +1,5 @@
 //! Reads the records of a run that another process drives, as they come.
 
-use crate::project;
 use std::{collections::BTreeMap, time::Duration};
 
 use cuegate_engine::CommandId;
@@ -13,6 +12,7 @@ use crate::cli::commands::ProjectPlace;
 use crate::cli::live::activity_words;
 use crate::cli::print;
 use crate::cli::status_line::StatusLine;
+use crate::project;
 
 /// How often the journal is read again.
 const FOLLOW: Duration = Duration::from_millis(200);

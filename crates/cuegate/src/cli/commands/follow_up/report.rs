@@ -1,11 +1,11 @@
 //! `report`: what a run did, proved and spent.
 
 use crate::cli::commands::shared_args::RunRef;
-use crate::project::FoldedRun;
 use cuegate_view::{RunView, TimeZone};
 
 use crate::cli::commands::{ProjectPlace, texts_of_run};
 use crate::cli::print;
+use crate::project::FoldedRun;
 use crate::run_changes::compare_files;
 use crate::{Failure, exit, project};
 use clap::Args;

@@ -1,12 +1,12 @@
 //! `status`: what a run did so far.
 
 use crate::cli::commands::shared_args::RunRef;
-use crate::project::FoldedRun;
 use cuegate_runner::now_ms;
 use cuegate_view::TimeZone;
 
 use crate::cli::commands::{ProjectPlace, texts_of_run};
 use crate::cli::print;
+use crate::project::FoldedRun;
 use crate::run_changes::compare_files;
 use crate::{Failure, exit, project};
 use clap::Args;

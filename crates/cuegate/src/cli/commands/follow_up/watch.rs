@@ -1,6 +1,5 @@
 //! `watch`: runs in the whole terminal.
 
-use crate::project::FoldedRun;
 use std::{io::IsTerminal as _, sync::Arc};
 
 use cuegate_journal::RunId;
@@ -11,6 +10,7 @@ use crate::cli::commands::local_project::LocalProject;
 use crate::cli::commands::take::diff;
 use crate::cli::commands::{ProjectPlace, texts_of_run};
 use crate::cli::print;
+use crate::project::FoldedRun;
 use crate::run_changes::compare_files;
 use crate::{Failure, exit, project};
 use clap::Args;

@@ -1,7 +1,6 @@
 //! `instruct`: a run that continues the work of an ended one.
 
 use crate::cli::commands::shared_args::DurabilityChoice;
-use crate::project::FoldedRun;
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::read_stored_text;
@@ -11,6 +10,7 @@ use crate::cli::commands::ProjectPlace;
 use crate::cli::commands::shared_args::RunLimits;
 use crate::cli::commands::start::run::run_after;
 use crate::cli::commands::start::run_args::RunArgs;
+use crate::project::FoldedRun;
 use crate::run::resume_run;
 use crate::{Failure, project};
 use clap::Args;

@@ -198,7 +198,7 @@ const NEWEST: usize = 20;
 pub(in crate::cli::commands) fn tell_unfinished(host: &Host) {
     let Ok(mut runs) = host.journal.runs() else { return };
     runs.sort_by_key(|run| std::cmp::Reverse(run.created_at_ms));
-    for known in runs.into_iter().filter(|run| run.records > 0 && run.damage.is_none()).take(NEWEST) {
+    for known in runs.into_iter().filter(|run| run.has_records && run.damage.is_none()).take(NEWEST) {
         let Ok(view) = view_of(&*host.journal, &known.run) else { continue };
         let is_open = matches!(view.state, RunState::Running | RunState::Suspended(_));
         if is_open && !view.place.owned && view.live != Liveness::Alive {

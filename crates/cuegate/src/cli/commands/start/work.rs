@@ -465,7 +465,7 @@ fn find_batch(home: &StateDir, typed: &str) -> Result<(RunId, Batch), Failure> {
         || Failure::usage("this project has no batches", "`cuegate work AGENT --label LABEL` starts one");
     let journal = journal_of_batches(home)?.ok_or_else(none)?;
     let known: Vec<RunId> =
-        journal.runs()?.into_iter().filter(|batch| batch.records > 0).map(|batch| batch.run).collect();
+        journal.runs()?.into_iter().filter(|batch| batch.has_records).map(|batch| batch.run).collect();
     let fits = |id: &&RunId| typed == "last" || id.as_str().starts_with(typed);
     let found: Vec<&RunId> = known.iter().filter(fits).collect();
     let id = match found[..] {

@@ -1,7 +1,6 @@
 //! `apply`: brings the changes of a worktree run into the working tree.
 
 use crate::cli::commands::shared_args::RunRef;
-use crate::project::FoldedRun;
 use cuegate_engine::EndState;
 use cuegate_runner::worktree::MergeResult;
 use cuegate_view::{Liveness, RunState, clean_to_one_line, plural};
@@ -11,6 +10,7 @@ use super::diff;
 
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
+use crate::project::FoldedRun;
 use crate::run::tree_lock::TreeLock;
 use crate::run_changes::open_main;
 use crate::{Failure, exit, project};

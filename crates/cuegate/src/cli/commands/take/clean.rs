@@ -4,7 +4,6 @@
 //! `diff` and `apply` work; commits that no other branch has, and files that git ignores, stay below `refs/cuegate`. Only
 //! what can be built or installed again is deleted. A worktree whose files differ from the snapshot is kept.
 
-use crate::project::FoldedRun;
 use std::path::{Path, PathBuf};
 
 use cuegate_engine::Run;
@@ -18,6 +17,7 @@ use serde_json::{Value, json};
 
 use crate::cli::commands::{ProjectPlace, view_of};
 use crate::cli::print;
+use crate::project::FoldedRun;
 use crate::run::resume_run;
 use crate::run::tree_lock::TreeLock;
 use crate::{Failure, exit, project};
@@ -188,7 +188,7 @@ fn find_run_worktrees(place: &ProjectPlace, journal: &dyn Journal) -> Result<Vec
     let (readable, damaged): (Vec<RunSummary>, Vec<RunSummary>) = journal
         .runs()?
         .into_iter()
-        .filter(|known| known.records > 0 || known.damage.is_some())
+        .filter(|known| known.has_records || known.damage.is_some())
         .partition(|known| known.damage.is_none() && view_of(journal, &known.run).is_ok());
     for known in damaged {
         print::print_line(&format!(

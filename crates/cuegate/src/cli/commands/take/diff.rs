@@ -1,7 +1,6 @@
 //! `diff`: the changes of a run, and how to undo them.
 
 use crate::cli::commands::shared_args::RunRef;
-use crate::project::FoldedRun;
 use std::path::Path;
 
 use cuegate_engine::Run;
@@ -10,6 +9,7 @@ use cuegate_view::RunView;
 
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
+use crate::project::FoldedRun;
 use crate::run_changes::{RunChanges, open_trees};
 use crate::{Failure, exit, project};
 use clap::Args;

@@ -1,7 +1,6 @@
 //! `undo`: takes back what a run changed in the working tree of the user.
 
 use crate::cli::commands::shared_args::RunRef;
-use crate::project::FoldedRun;
 use std::collections::BTreeSet;
 
 use cuegate_runner::worktree::MergeResult;
@@ -10,6 +9,7 @@ use serde_json::json;
 
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
+use crate::project::FoldedRun;
 use crate::run::tree_lock::TreeLock;
 use crate::run_changes::{RunChanges, open_main};
 use crate::{Failure, exit, project};

@@ -12,11 +12,8 @@ use std::path::{Path, PathBuf};
 use super::file_io::io_error;
 use crate::Error;
 
-/// The folder that holds one folder per run.
-pub const RUNS_DIR: &str = "runs";
-
 /// The file in the folder of a run.
-const COUNT_FILE: &str = "records";
+pub(super) const COUNT_FILE: &str = "records";
 
 /// The number of records of one run.
 #[derive(Debug)]
