@@ -221,7 +221,7 @@ impl LocalExecutor {
     /// The folder of reports, if it is outside of the working tree.
     fn readable(&self) -> Vec<PathBuf> {
         let reports = self.setting.home.reports(&self.setting.run);
-        let outside = reports.is_dir() && !reports.starts_with(&self.setting.work);
+        let outside = !reports.starts_with(&self.setting.work) && reports.is_dir();
         outside.then_some(reports).into_iter().collect()
     }
 

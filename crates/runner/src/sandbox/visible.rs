@@ -3,10 +3,14 @@
 
 use std::{
     collections::BTreeSet,
-    env, fs,
-    os::unix::fs::MetadataExt,
+    env,
+    ffi::OsStr,
+    fs,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
 };
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 
 use super::hidden_paths;
 
@@ -261,7 +265,10 @@ pub(super) fn secrets_of_system() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut left = SYSTEM_ENTRIES_MAX;
     for (folder, depth) in [("/etc", 8), ("/opt", 6), ("/usr/local", 6), ("/srv", 4), ("/var", 5)] {
-        add_unreadable(Path::new(folder), depth, &mut left, &mut found);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        if let Ok(open) = rustix::fs::open(folder, flags, Mode::empty()) {
+            add_unreadable(&open, Path::new(folder), depth, &mut left, &mut found);
+        }
     }
     let logs = Path::new("/var/log");
     if found.iter().any(|path| path.starts_with(logs)) {
@@ -274,26 +281,43 @@ pub(super) fn secrets_of_system() -> Vec<PathBuf> {
 /// The limit of files and folders of the system that are looked at.
 const SYSTEM_ENTRIES_MAX: usize = 30_000;
 
-fn add_unreadable(folder: &Path, depth: u32, left: &mut usize, found: &mut Vec<PathBuf>) {
+/// Looks at entries by their open folder: with whole paths, this walk took a third of the time in which a run starts.
+fn add_unreadable(open: &OwnedFd, folder: &Path, depth: u32, left: &mut usize, found: &mut Vec<PathBuf>) {
     let user = rustix::process::geteuid();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        *left = left.saturating_sub(1);
-        let Ok(about) = entry.path().symlink_metadata() else { continue };
-        if *left == 0 || !(about.is_dir() || about.is_file()) {
+    for entry in Dir::read_from(open).into_iter().flatten().flatten() {
+        let name = OsStr::from_bytes(entry.file_name().to_bytes());
+        if name == "." || name == ".." {
             continue;
         }
-        let wanted = if about.is_dir() { 0o005 } else { 0o004 };
-        let may_read = user.is_root() || about.uid() == user.as_raw();
-        if about.mode() & wanted == wanted {
-            if about.is_dir() && depth > 1 {
-                add_unreadable(&entry.path(), depth - 1, left, found);
+        *left = left.saturating_sub(1);
+        let is_candidate =
+            matches!(entry.file_type(), FileType::Directory | FileType::RegularFile | FileType::Unknown);
+        if *left == 0 || !is_candidate {
+            continue;
+        }
+        let Ok(about) = statat(open, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        let kind = FileType::from_raw_mode(about.st_mode);
+        let is_folder = kind == FileType::Directory;
+        if !is_folder && kind != FileType::RegularFile {
+            continue;
+        }
+        let wanted = if is_folder { 0o005 } else { 0o004 };
+        let may_read = user.is_root() || about.st_uid == user.as_raw();
+        if about.st_mode & wanted == wanted {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            if is_folder
+                && depth > 1
+                && let Ok(below) = openat(open, name, flags, Mode::empty())
+            {
+                add_unreadable(&below, &folder.join(name), depth - 1, left, found);
             }
             continue;
         }
+        let path = folder.join(name);
         // Each mount takes time, so what holds nothing is not hidden.
-        let holds_nothing = if about.is_dir() { is_empty(&entry.path()) } else { about.len() == 0 };
+        let holds_nothing = if is_folder { is_empty(&path) } else { about.st_size == 0 };
         if may_read && !holds_nothing {
-            found.push(entry.path());
+            found.push(path);
         }
     }
 }

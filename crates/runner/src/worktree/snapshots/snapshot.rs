@@ -170,16 +170,22 @@ impl Trees {
         self.repository.check_files()?;
         let _guard = self.guard()?;
         let tree = self.tree()?;
-        let head = self.git.output(&["rev-parse", "--quiet", "--verify", "HEAD"], b"")?;
-        let head = head.status.success().then(|| String::from_utf8_lossy(&head.stdout).trim_end().to_owned());
         let refs = self.git.run(&[
             "for-each-ref",
             "--format=%(HEAD) %(objectname) %(refname)",
             "refs/heads",
             "refs/tags",
         ])?;
-        let digest = self.git.output(&["hash-object", "--stdin"], &refs)?;
-        Ok(Snapshot { tree, head, refs: String::from_utf8_lossy(&digest.stdout).trim_end().to_owned() })
+        let head = match checked_out_commit(&refs) {
+            Some(commit) => Some(commit),
+            // A commit without a branch, or a branch without a commit.
+            None => {
+                let head = self.git.output(&["rev-parse", "--quiet", "--verify", "HEAD"], b"")?;
+                let is_there = head.status.success();
+                is_there.then(|| String::from_utf8_lossy(&head.stdout).trim_end().to_owned())
+            }
+        };
+        Ok(Snapshot { tree, head, refs: cuegate_journal::Digest::for_bytes(&refs).to_string() })
     }
 
     /// Locks this state dir against other snapshots of the tree, in any process, until the file is dropped. The kernel
@@ -516,6 +522,13 @@ fn is_behind_link<'p>(root: &Path, path: &'p Path, known: &mut HashMap<&'p Path,
 }
 
 /// Whether `git add` failed because of attributes.
+/// The commit of the checked-out branch, of a list of branches that marks it with `*`.
+fn checked_out_commit(refs: &[u8]) -> Option<String> {
+    let marked = refs.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"* "))?;
+    let commit = marked.split(|byte| *byte == b' ').next()?;
+    Some(String::from_utf8_lossy(commit).into_owned())
+}
+
 fn is_about_attributes(error: &WorktreeError) -> bool {
     let WorktreeError::Git { stderr, .. } = error else { return false };
     ["filter", "encoded as", "failed to encode", "BOM"].iter().any(|word| stderr.contains(word))
