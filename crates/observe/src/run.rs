@@ -81,6 +81,7 @@ impl RunReader {
             }
             let stamped = StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
             self.fold.apply(&stamped);
+            self.fold.forget_visits();
             self.spans.apply(&stamped);
             self.count = stamped.seq + 1;
         });
@@ -139,12 +140,26 @@ impl RunReader {
         self.is_answered
     }
 
-    /// Its state and history.
+    /// Its state, without rows of visits: its spans have them.
     pub fn view(&self) -> RunView {
-        let mut view = self.fold.view(self.live);
-        view.is_answered = self.is_answered;
-        view.task.clone_from(&self.task);
-        view
+        self.complete(self.fold.view(self.live))
+    }
+
+    /// Its state with the rows of its visits, for which the journal is read again.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn view_with_visits(&self, observer: &Observer) -> Result<RunView, Error> {
+        let mut fold = RunFold::new(self.run.as_str());
+        self.read_records(observer, 0, |record| {
+            fold.apply(record);
+            true
+        })?;
+        Ok(self.complete(fold.into_view(self.live)))
+    }
+
+    fn complete(&self, view: RunView) -> RunView {
+        RunView { is_answered: self.is_answered, task: self.task.clone(), ..view }
     }
 
     /// What is in progress, with what agents did and validators printed since the command started. Nothing if no process
@@ -158,7 +173,7 @@ impl RunReader {
                     command: span.command?,
                     is_ask: span.kind == SpanKind::Ask,
                     name: span.name.to_string(),
-                    detail: span.detail.clone(),
+                    detail: span.detail.to_string(),
                     from_ms: span.from_ms,
                     activities: Vec::new(),
                     output: Vec::new(),

@@ -24,6 +24,7 @@ mod format;
 mod glance;
 mod graph;
 mod log;
+mod names;
 mod planned_effects;
 mod report;
 mod review_marks;

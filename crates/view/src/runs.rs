@@ -58,7 +58,7 @@ impl RunRow {
             branch: run.place.branch.clone(),
             started_at: run.started_ms.map(format_rfc3339),
             ended_at: run.ended_ms.map(format_rfc3339),
-            steps: run.rows.len(),
+            steps: run.ended_visits,
             calls: run.asks.total().max(run.unpriced) + run.unknown,
             cost_usd: run.usage.cost_usd.map(round_cost),
         }

@@ -317,10 +317,10 @@ pub(crate) fn describe_row_outcome(row: &VisitRow) -> String {
     let outcome = checked.or(row.outcome.as_deref()).unwrap_or("no outcome");
     let target = row.target.as_ref().map(|target| format!(" → {}", target_word(target))).unwrap_or_default();
     let by = row.overridden_by.as_ref().map(|by| format!(" (by {by})")).unwrap_or_default();
-    let message = row.check.as_ref().and_then(|check| check.message.as_ref());
+    let message = row.check.as_ref().and_then(|check| check.message.as_deref());
     let why = row
         .why
-        .as_ref()
+        .as_deref()
         .or(message)
         .map(|why| format!(": {}", shorten_end(&clean_to_one_line(why), 60)))
         .unwrap_or_default();

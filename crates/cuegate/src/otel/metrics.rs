@@ -52,7 +52,7 @@ impl Metrics {
             SpanKind::Ask => {
                 let mut of = vec![("gen_ai.operation.name", "invoke_agent".to_owned())];
                 of.push(("gen_ai.agent.name", span.name.to_string()));
-                of.extend(span.model.clone().map(|model| ("gen_ai.response.model", model)));
+                of.extend(span.model.iter().map(|model| ("gen_ai.response.model", model.to_string())));
                 for (kind, tokens) in
                     [("input", span.usage.input_tokens), ("output", span.usage.output_tokens)]
                 {
@@ -65,8 +65,8 @@ impl Metrics {
                 if let Some(usd) = span.usage.cost_usd {
                     *self.cost.entry(of.clone()).or_default() += usd;
                 }
-                if matches!(span.detail.as_str(), "repair" | "remedy") {
-                    let kind = vec![("cuegate.ask.kind", span.detail.clone())];
+                if matches!(&*span.detail, "repair" | "remedy") {
+                    let kind = vec![("cuegate.ask.kind", span.detail.to_string())];
                     *self.repairs.entry(kind).or_default() += 1.0;
                 }
                 self.durations.add(of, seconds, &SECONDS);

@@ -10,6 +10,7 @@ use cuegate_flow::Str;
 
 use super::{PathEdge, Span, SpanKind, SpanState, SpendPoint};
 use crate::{
+    names::Names,
     stamped::StampedRecord,
     summary::waits_for,
     text::{clean_to_one_line, command_name},
@@ -31,6 +32,7 @@ pub struct Spans {
     ledger: Ledger,
     usage: Usage,
     spend: Vec<SpendPoint>,
+    names: Names,
     edges: BTreeMap<(Str, Str), u32>,
     counts: BTreeMap<Str, u32>,
     last_step: Option<Str>,
@@ -116,10 +118,10 @@ impl Spans {
             Event::AskRequested(request) => self.asked(stamp, request),
             Event::Answered { ask, step, usage, provider, model, .. } => {
                 let Some(id) = self.end(stamp, *ask, SpanState::Ok, None) else { return };
-                let span = &mut self.all[id];
-                span.name = step.clone();
-                span.provider = Some(provider.clone());
-                span.model.clone_from(model);
+                let (names, span) = (&mut self.names, &mut self.all[id]);
+                span.name = names.share(step);
+                span.provider = Some(names.share(provider));
+                span.model = model.as_deref().map(|model| names.share(model));
                 self.charge(Some(id), usage);
             }
             Event::Faulted { ask, class, message, usage, .. } => {
@@ -140,7 +142,7 @@ impl Spans {
                 if let Some(visit) =
                     self.aside.filter(|visit| self.all[*visit].detail.is_empty() && member.is_none())
                 {
-                    self.all[visit].detail.clone_from(&command);
+                    self.all[visit].detail = self.names.share(&command);
                     self.mark(visit);
                 }
                 self.begin_command(stamp, SpanKind::Validator, id, step, command);
@@ -152,7 +154,7 @@ impl Spans {
                 };
                 let Some(id) = self.newest_open(is_it) else { return };
                 let state = if *passed { SpanState::Ok } else { SpanState::Failed };
-                self.all[id].name = command_name(command, validator).into();
+                self.all[id].name = self.names.share(&command_name(command, validator));
                 self.end_at(id, stamp, state, Some(clean_to_one_line(ended)));
             }
             Event::ActionFound { step: _, index, action, handler: Some(kind), .. } => {
@@ -256,7 +258,7 @@ impl Spans {
         let failed = matches!(end.target.as_deref(), Some("@failed" | "@aborted")) || ran == Some(false);
         let state = if failed { SpanState::Failed } else { SpanState::Ok };
         let span = &mut self.all[id];
-        span.target.clone_from(&end.target);
+        span.target = end.target.as_deref().map(|target| self.names.share(target));
         let outcome = match ran {
             Some(passed) => Some(if passed { "passed" } else { "failed" }.to_owned()),
             None => end.outcome.as_ref().map(ToString::to_string),
@@ -350,11 +352,12 @@ impl Spans {
         detail: String,
     ) -> usize {
         let id = self.all.len();
+        let (name, detail) = (self.names.share(name), self.names.share(&detail));
         self.all.push(Span {
             id,
             parent,
             kind,
-            name: name.clone(),
+            name,
             detail,
             state: SpanState::Open,
             outcome: None,
@@ -394,7 +397,9 @@ impl Spans {
             span.to_ms = Some(stamp.at_ms.max(span.from_ms));
             span.to_seq = Some(stamp.seq);
         }
-        span.outcome = outcome.or(span.outcome.take());
+        if let Some(outcome) = outcome {
+            span.outcome = Some(self.names.share(&outcome));
+        }
         self.mark(id);
     }
 

@@ -82,11 +82,11 @@ pub struct Span {
     /// Whose: the step of a visit or an ask, the tool, the validator, the action.
     pub name: Str,
     /// The kind of an ask, the target of a tool, the reason of a wait.
-    pub detail: String,
+    pub detail: Str,
     /// How it ended.
     pub state: SpanState,
     /// The outcome of a visit, the message of a failure.
-    pub outcome: Option<String>,
+    pub outcome: Option<Str>,
     /// The next step of a visit, or `@completed` and the like.
     pub target: Option<Str>,
     /// The number of a visit.
@@ -106,9 +106,9 @@ pub struct Span {
     /// The usage of an ask; of a visit that of its asks.
     pub usage: Usage,
     /// The provider of an ask.
-    pub provider: Option<String>,
+    pub provider: Option<Str>,
     /// The model that answered an ask.
-    pub model: Option<String>,
+    pub model: Option<Str>,
 }
 
 /// What a run had spent at a time.

@@ -17,7 +17,7 @@ fn lines(spans: &Spans) -> String {
         }
         let took = span.to_ms.map(|to_ms| format!("{} ms", to_ms - span.from_ms));
         line.push_str(&format!(": {} {}", span.state.as_str(), took.unwrap_or_default()));
-        for more in [&span.outcome, &span.target.as_ref().map(ToString::to_string)].into_iter().flatten() {
+        for more in [&span.outcome, &span.target].into_iter().flatten() {
             line.push_str(&format!(" {more}"));
         }
         line

@@ -14,6 +14,7 @@ use super::view::{
     CheckOutcome, FaultRow, HandoffRow, Liveness, OpenVisit, PendingCommand, QuestionRow, RunState, RunView,
     ToolRow, ValidatorRow, VisitRow,
 };
+use crate::names::Names;
 use crate::stamped::StampedRecord;
 use crate::text::command_name;
 
@@ -51,6 +52,7 @@ pub struct RunFold {
     entered: u64,
     /// The record of the last ask that was cut off, and its member.
     cut_at: Option<(u64, Option<u16>)>,
+    pub(super) names: Names,
 }
 
 impl RunFold {
@@ -68,6 +70,7 @@ impl RunFold {
             changed: BTreeSet::new(),
             entered: 0,
             cut_at: None,
+            names: Names::default(),
         }
     }
 
@@ -228,11 +231,8 @@ impl RunFold {
             Event::Decided { step, outcome, reason, way, .. } => {
                 let checks = |aside: &&OpenRow| aside.step == *step && aside.asked == Some(AskKind::Check);
                 if let (Some(_), Some(open)) = (self.aside.as_ref().filter(checks), &mut self.open) {
-                    open.check = Some(CheckOutcome {
-                        result: outcome.clone(),
-                        message: reason.clone(),
-                        way: way.clone(),
-                    });
+                    let (result, message, way) = (outcome.clone(), reason.clone(), way.clone());
+                    open.check = Some(Box::new(CheckOutcome { result, message, way }));
                 }
             }
             Event::MemberEnded { index, step, outcome, why, .. } => {
@@ -429,8 +429,8 @@ impl RunFold {
         track.changed.extend(changed_files.iter().cloned());
         // Judges and checks have their own sessions, and a report is asked for in a fork of the step's session.
         if track.step == *step && *kind != AskKind::Report {
-            track.session = session.clone().or(track.session.take());
-            track.model = model.clone().or(track.model.take());
+            track.session = session.as_deref().map(Str::from).or(track.session.take());
+            track.model = model.as_deref().map(Str::from).or(track.model.take());
         }
     }
 
@@ -543,7 +543,8 @@ impl RunFold {
         let fresh = || OpenRow::new(step, open.visit, open.attempt, None, at_ms);
         let member = open.members.remove(&index).unwrap_or_else(fresh);
         let parent = Some(open.step.clone());
-        self.view.rows.push(VisitRow { outcome, why, parent, ..member.row(seq, at_ms) });
+        let why = why.map(Str::from);
+        self.push_row(VisitRow { outcome, why, parent, ..member.row(seq, at_ms) });
     }
 
     fn left(&mut self, seq: u64, at_ms: i64, step: &Str, end: &RowEnd) {
@@ -552,7 +553,7 @@ impl RunFold {
         if let Some(aside) = self.aside.take().filter(|aside| aside.step == *step && aside.asks > 0)
             && step.starts_with(MONITOR)
         {
-            self.view.rows.push(apply_row_end(aside.row(seq, at_ms), end));
+            self.push_row(apply_row_end(aside.row(seq, at_ms), end));
         }
     }
 
@@ -572,10 +573,10 @@ impl RunFold {
         track.changed.extend(changed_files.iter().cloned());
         // The run ended before these members finished.
         for member in track.members.values() {
-            let (parent, why) = (Some(step.clone()), Some("not finished".to_owned()));
-            self.view.rows.push(VisitRow { parent, why, ..member.row(seq, at_ms) });
+            let (parent, why) = (Some(step.clone()), Some("not finished".into()));
+            self.push_row(VisitRow { parent, why, ..member.row(seq, at_ms) });
         }
-        self.view.rows.push(apply_row_end(track.row(seq, at_ms), end));
+        self.push_row(apply_row_end(track.row(seq, at_ms), end));
         self.aside = None;
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use cuegate_engine::{AskKind, RowEnd, Usage};
 use cuegate_flow::Str;
 
+use super::fold::RunFold;
 use super::view::{CheckOutcome, VisitRow};
 
 #[derive(Debug, Clone)]
@@ -32,9 +33,9 @@ pub(crate) struct OpenRow {
     pub(super) usage: Usage,
     pub(super) changed: BTreeSet<String>,
     pub(super) violations: Vec<String>,
-    pub(super) session: Option<String>,
-    pub(super) model: Option<String>,
-    pub(super) check: Option<CheckOutcome>,
+    pub(super) session: Option<Str>,
+    pub(super) model: Option<Str>,
+    pub(super) check: Option<Box<CheckOutcome>>,
     /// The kind of the first ask of a step that does not count.
     pub(super) asked: Option<AskKind>,
     pub(super) members: BTreeMap<u16, OpenRow>,
@@ -61,13 +62,31 @@ impl OpenRow {
             asks: self.asks,
             usage: self.usage,
             changed_files: self.changed.iter().cloned().collect(),
-            violations: self.violations.clone(),
+            violations: self.violations.as_slice().into(),
             entered_ms: self.entered_ms,
             ended_ms: at_ms,
             parent: None,
             why: None,
             check: self.check.clone(),
         }
+    }
+}
+
+impl RunFold {
+    /// Keeps the row of a visit that has ended. A long run has many of them, so they share their texts.
+    pub(super) fn push_row(&mut self, mut row: VisitRow) {
+        let names = &mut self.names;
+        row.step = names.share(&row.step);
+        let VisitRow { outcome, target, overridden_by, remedy, model, parent, why, .. } = &mut row;
+        for name in [outcome, target, overridden_by, remedy, model, parent, why] {
+            names.share_in(name);
+        }
+        // Steps that go on with a conversation follow each other.
+        if let Some(last) = self.view.rows.last().filter(|last| last.session == row.session) {
+            row.session.clone_from(&last.session);
+        }
+        self.view.rows.push(row);
+        self.view.ended_visits += 1;
     }
 }
 

@@ -18,6 +18,11 @@ impl RunFold {
         self.open.as_ref().map(|open| open.attempt)
     }
 
+    /// Drops the rows of visits, for a reader that shows spans.
+    pub fn forget_visits(&mut self) {
+        self.view.rows.clear();
+    }
+
     /// Drops what has ended, which a view of the present does not need: a long run has much of it.
     pub(crate) fn forget_ended(&mut self) {
         let view = &mut self.view;

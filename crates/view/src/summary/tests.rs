@@ -384,7 +384,10 @@ fn violations_are_in_their_row() {
     let answer = Box::new(answer(json!({"action": "closing"})));
     scene.happens(Completion::Answered { ask, answer, seen: Some(seen) });
     let view = scene.view();
-    assert_eq!((view.state.as_str(), &view.rows[2].violations), ("failed", &vec!["src/evil.txt".to_owned()]));
+    assert_eq!(
+        (view.state.as_str(), &*view.rows[2].violations),
+        ("failed", &["src/evil.txt".to_owned()][..])
+    );
 }
 
 #[test]

@@ -70,17 +70,17 @@ pub struct VisitRow {
     /// The validator whose failure led to this visit.
     pub remedy: Option<Str>,
     /// The session at its end.
-    pub session: Option<String>,
+    pub session: Option<Str>,
     /// The model that answered last.
-    pub model: Option<String>,
+    pub model: Option<Str>,
     /// The number of answered asks of all kinds.
     pub asks: u64,
     /// Their usage, failed tries included.
     pub usage: Usage,
     /// Files that changed during the visit.
-    pub changed_files: Vec<String>,
+    pub changed_files: Box<[String]>,
     /// Files that changed against the step's permission.
-    pub violations: Vec<String>,
+    pub violations: Box<[String]>,
     /// When it was entered, in milliseconds since 1970.
     pub entered_ms: i64,
     /// When it ended, in milliseconds since 1970.
@@ -88,9 +88,9 @@ pub struct VisitRow {
     /// The parallel step that it is a member of.
     pub parent: Option<Str>,
     /// Why a member has no outcome.
-    pub why: Option<String>,
+    pub why: Option<Str>,
     /// The check of this work.
-    pub check: Option<CheckOutcome>,
+    pub check: Option<Box<CheckOutcome>>,
 }
 
 impl VisitRow {
@@ -279,6 +279,8 @@ pub struct RunView {
     pub tools_more: u64,
     /// Ended visits, in the order of their ends.
     pub rows: Vec<VisitRow>,
+    /// How many rows there were, forgotten ones included.
+    pub ended_visits: usize,
     /// The visit that has not ended.
     pub open: Option<OpenVisit>,
     /// Pending commands, in the order of members; empty when it does not run.
@@ -377,6 +379,7 @@ impl RunView {
             tools: Vec::new(),
             tools_more: 0,
             rows: Vec::new(),
+            ended_visits: 0,
             open: None,
             pending: Vec::new(),
             asks: AskCounts::default(),

@@ -65,7 +65,10 @@ pub(super) async fn serve_run(
         let run = app.find(&run)?;
         let observer = app.project.observer();
         let texts = |blob: &BlobRef| observer.text(&run, blob);
-        let view = app.hub.with_run(&run, cuegate_observe::RunReader::view)?;
+        let view = app.hub.with_run(&run, |reader| match query.steps {
+            Some(false) => Ok(reader.view()),
+            _ => reader.view_with_visits(observer),
+        })??;
         let mut object = view.to_json(&texts);
         if query.steps == Some(false)
             && let Some(object) = object.as_object_mut()
