@@ -3,6 +3,7 @@
 
 mod check;
 mod members;
+mod peers;
 mod steps;
 mod watchers;
 
@@ -34,11 +35,13 @@ struct Figure {
 /// The benchmarks.
 const ROWS: [&str; 8] =
     ["start-up", "check", "steps", "records", "snapshots", "members", "watchers", "turns"];
+/// The comparison with other programs, only when asked for: it downloads them.
+const PEERS: &str = "peers";
 
 /// Builds the release, runs all or one of [`ROWS`], prints a table, and fails if a figure exceeds its bound.
 pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
-    if let Some(row) = only.filter(|row| !ROWS.contains(row)) {
-        return Err(format!("`{row}` is not a benchmark; use one of {}", ROWS.join(", ")));
+    if let Some(row) = only.filter(|row| !ROWS.contains(row) && *row != PEERS) {
+        return Err(format!("`{row}` is not a benchmark; use one of {} or {PEERS}", ROWS.join(", ")));
     }
     let wanted = |row: &str| only.is_none_or(|only| only == row);
     let root = root();
@@ -51,6 +54,9 @@ pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
         .prefix("cuegate-bench-")
         .tempdir_in(disk())
         .map_err(|error| format!("failed to create a folder for the benchmarks: {error}"))?;
+    if only == Some(PEERS) {
+        return peers::peers(&cuegate, &target, place.path());
+    }
     let mut figures = Vec::new();
     if wanted("start-up") {
         start_up(&cuegate, &root, &mut figures)?;

@@ -14,7 +14,7 @@ use crate::{
 /// Copies the example into a new repository in the system's temporary folder, runs it, and leaves the folder there.
 pub(crate) fn demo() -> Result<(), String> {
     let root = root();
-    run(&root, &cargo(), &["build", "--quiet", "--package", "cuegate"], &[])?;
+    run(&root, &cargo(), &["build", "--package", "cuegate"], &[])?;
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
     let cuegate = target.join("debug/cuegate");
     let example = root.join("examples/fix-failing-test");
@@ -73,7 +73,7 @@ fn project(example: &Path) -> Result<tempfile::TempDir, String> {
 pub(crate) fn pictures() -> Result<(), String> {
     let root = root();
     agents::browser()?;
-    run(&root, &cargo(), &["build", "--quiet", "--package", "cuegate"], &[])?;
+    run(&root, &cargo(), &["build", "--package", "cuegate"], &[])?;
     let target = std::env::var("CARGO_TARGET_DIR").map_or_else(|_| root.join("target"), Into::into);
     let project = project(&root.join("examples/fix-failing-test"))?;
     let chromium = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];

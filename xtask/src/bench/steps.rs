@@ -83,7 +83,7 @@ pub(super) fn long_project(place: &Path, steps: usize) -> Result<PathBuf, String
     Ok(project)
 }
 
-fn long_run(cuegate: &Path, project: &Path, durability: &str) -> Command {
+pub(super) fn long_run(cuegate: &Path, project: &Path, durability: &str) -> Command {
     let mut command = Command::new(cuegate);
     command
         .args(["run", "long", "--script", "script.json", "--durability", durability])
@@ -133,7 +133,7 @@ fn read_user_ms(pid: u32) -> f64 {
 }
 
 /// Milliseconds for a record into a file that is full of zeros, and `fdatasync`.
-fn write_floor(place: &Path) -> Result<f64, String> {
+pub(super) fn write_floor(place: &Path) -> Result<f64, String> {
     let failed = |error: std::io::Error| error.to_string();
     let path = place.join("floor");
     fs::write(&path, vec![0; RECORD * RECORDS]).map_err(failed)?;
