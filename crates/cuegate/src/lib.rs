@@ -47,6 +47,7 @@ pub mod models;
 mod otel;
 pub mod project;
 pub mod providers;
+mod replay;
 pub mod run;
 mod run_changes;
 pub mod simulate;

@@ -2,6 +2,7 @@
 
 use cuegate_ask::{AskLimit, FaultClass, Usage};
 use cuegate_flow::{Str, model::BlobRef};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -9,6 +10,7 @@ use crate::{
     command::CommandId,
     effect::Delay,
     event_types::{AskDelivery, RunStarted, SourceBlob, ToolCall, TreeState},
+    recorded_completion::{read_json_text, write_json_text},
 };
 
 /// The time of a decision. An `i64` converts to the moment of a run without a time limit.
@@ -28,7 +30,8 @@ impl From<i64> for Moment {
 }
 
 /// An input of a decision.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Completion {
     /// The run starts.
     Start(Box<Start>),
@@ -56,6 +59,7 @@ pub enum Completion {
         /// Whether it had added messages to a session that other asks continue.
         spoilt: bool,
         /// The tools that the agent used.
+        #[serde(default)]
         tools: Tools,
     },
     /// A validator or gate command ended.
@@ -129,14 +133,15 @@ pub enum Completion {
 }
 
 /// The start of a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Start {
     /// Its first event.
     pub started: RunStarted,
 }
 
 /// The changed settings of a resumed run; `None` = unchanged.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ResumeSettings {
     /// The iteration limit.
     pub iterations_max: Option<u32>,
@@ -166,7 +171,8 @@ pub struct ResumeSettings {
 }
 
 /// How a run continues that failed or was aborted.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Retry {
     /// The step to enter; `None` = the last one that was entered.
     pub from: Option<Str>,
@@ -174,9 +180,11 @@ pub struct Retry {
     pub note: Option<BlobRef>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Answer {
     /// The structured answer, if the provider returns it separately from the text.
+    #[serde(serialize_with = "write_json_text", deserialize_with = "read_json_text")]
     pub output: Option<Value>,
     pub text: String,
     pub usage: Usage,
@@ -205,7 +213,8 @@ pub struct Answer {
 }
 
 /// The tools that an agent used in an ask.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Tools {
     /// The uses in their order.
     pub calls: Vec<ToolCall>,
@@ -214,7 +223,8 @@ pub struct Tools {
 }
 
 /// The working tree after a command.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TreeChange {
     pub tree: TreeState,
     /// The paths that differ from the tree before it.
@@ -235,6 +245,42 @@ pub struct TreeChange {
 }
 
 impl Completion {
+    /// The command whose result it is; `None` for what nobody asked for.
+    pub fn command(&self) -> Option<CommandId> {
+        match self {
+            Completion::Answered { ask: id, .. }
+            | Completion::Faulted { ask: id, .. }
+            | Completion::Cut { ask: id, .. }
+            | Completion::Executed { id, .. }
+            | Completion::Acted { id, .. }
+            | Completion::Probed { id, .. } => Some(*id),
+            Completion::Start(_)
+            | Completion::Settled { .. }
+            | Completion::PersonAnswered { .. }
+            | Completion::Interrupted { .. }
+            | Completion::Cancelled { .. }
+            | Completion::TimePassed
+            | Completion::OutOfTime { .. }
+            | Completion::SandboxDenied { .. }
+            | Completion::Resumed(_) => None,
+        }
+    }
+
+    /// The same result of another command.
+    #[must_use]
+    pub fn for_command(mut self, command: CommandId) -> Completion {
+        match &mut self {
+            Completion::Answered { ask: id, .. }
+            | Completion::Faulted { ask: id, .. }
+            | Completion::Cut { ask: id, .. }
+            | Completion::Executed { id, .. }
+            | Completion::Acted { id, .. }
+            | Completion::Probed { id, .. } => *id = command,
+            _ => {}
+        }
+        self
+    }
+
     /// What agents changed in their git folder and the run does not take over.
     pub(crate) fn left_in_git(&self) -> &[String] {
         let seen = match self {
@@ -259,7 +305,8 @@ impl Completion {
 }
 
 /// Files of the main checkout that changed during an ask. Absolute paths.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct OutsideWrites {
     /// Those that a tool call of the agent writes.
     pub by_agent: Vec<String>,
@@ -270,7 +317,7 @@ pub struct OutsideWrites {
 }
 
 /// A failed ask.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
     pub class: FaultClass,
     pub message: String,
@@ -285,13 +332,14 @@ pub struct Fault {
     /// The provider's receipt, which it needs to resume.
     pub receipt: Option<String>,
     /// The tools that the agent used.
+    #[serde(default)]
     pub tools: Tools,
     /// The limit of the ask that was reached, if the class is [`FaultClass::OverCap`] and the provider knows it.
     pub limit: Option<AskLimit>,
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecResult {
     pub exit: Exit,
     /// What it printed.
@@ -303,7 +351,8 @@ pub struct ExecResult {
 }
 
 /// What a look at the verdict of a run saw.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ProbeResult {
     /// Whether it holds.
     pub holds: bool,
@@ -318,7 +367,8 @@ pub struct ProbeResult {
 }
 
 /// How a command's process ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Exit {
     /// With this code.
     Code(i32),
@@ -354,7 +404,8 @@ impl Exit {
 }
 
 /// The result of a try of an effect.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EffectResult {
     /// Its program ended.
     Ran(ExecResult),

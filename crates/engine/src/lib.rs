@@ -41,6 +41,7 @@ mod pending;
 mod place;
 mod prompt;
 mod record;
+mod recorded_completion;
 mod reports;
 mod route;
 mod run;
@@ -84,7 +85,8 @@ pub use fence_key::FenceKey;
 pub use pending::list_pending_commands;
 pub use place::Place;
 pub use prompt::{Failure, render_template};
-pub use record::{Record, UnreadableRecord};
+pub use record::{Decided, Record, UnreadableRecord};
+pub use recorded_completion::RecordedCompletion;
 pub use reports::{ReportFile, ReportVersion, Reports};
 pub use route::{Route, resolve_target};
 pub use run::{

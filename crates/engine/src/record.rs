@@ -1,8 +1,9 @@
 //! The unit of the journal.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::event::Event;
+use crate::{completion::Completion, event::Event, recorded_completion::RecordedCompletion};
 
 /// The events of one decision: the unit of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,6 +17,19 @@ pub struct Record {
 impl Record {
     /// The format version that this program writes.
     pub const VERSION: u32 = 1;
+
+    /// The bytes of a record, with the completion that its events follow from. Whoever reads only the events skips it.
+    pub fn encode(completion: &RecordedCompletion, events: &[Event]) -> Vec<u8> {
+        #[derive(Serialize)]
+        struct Whole<'r> {
+            v: u32,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            completion: Option<&'r Value>,
+            events: &'r [Event],
+        }
+        let whole = Whole { v: Record::VERSION, completion: completion.json.as_ref(), events };
+        serde_json::to_vec(&whole).expect("a completion and events are plain data and can be written as JSON")
+    }
 
     /// Parses a journal record.
     ///
@@ -34,12 +48,50 @@ impl Record {
     }
 }
 
+/// A record with what its events followed from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decided {
+    /// What was decided about.
+    pub completion: Completion,
+    /// What followed.
+    pub events: Vec<Event>,
+}
+
+impl Decided {
+    /// Parses a journal record. `texts` looks up what its completion names by digest.
+    ///
+    /// # Errors
+    /// As [`Record::parse`], and when there is no completion or one of its texts is missing.
+    pub fn parse(
+        bytes: &[u8],
+        texts: &mut dyn FnMut(&str) -> Option<String>,
+    ) -> Result<Decided, UnreadableRecord> {
+        #[derive(Deserialize)]
+        struct Cause {
+            #[serde(default)]
+            completion: Option<Value>,
+        }
+        let Record { events, .. } = Record::parse(bytes)?;
+        let Cause { completion } = serde_json::from_slice(bytes)?;
+        Ok(Decided { completion: Completion::of_record(completion, &events, texts)?, events })
+    }
+}
+
 /// Why a record cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum UnreadableRecord {
     /// It is not a record.
     #[error("it is damaged: {0}")]
     Damaged(#[from] serde_json::Error),
+    /// It does not say what its events followed from.
+    #[error("it does not say what was decided about")]
+    NoCompletion,
+    /// The journal lacks a text.
+    #[error("the text {digest} is not in the journal")]
+    NoText {
+        /// Its SHA-256.
+        digest: String,
+    },
     /// A newer program wrote it.
     #[error("it has format {found}, this program knows {known}")]
     Newer {

@@ -16,6 +16,7 @@ mod local;
 mod poll;
 pub mod process;
 mod prompt_text;
+pub mod replay;
 mod reports;
 mod run_writer;
 pub mod sandbox;

@@ -2,7 +2,9 @@
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
-use cuegate_engine::{Completion, Decision, Event, Moment, Record, ResumeSettings, Run, Start};
+use cuegate_engine::{
+    Completion, Decision, Event, Moment, Record, RecordedCompletion, ResumeSettings, Run, Start,
+};
 use cuegate_flow::model::Flow;
 use cuegate_journal::{Blob, Journal, Lease, MessageId, NewRecord, Owner, RunId};
 
@@ -203,14 +205,14 @@ impl RunWriter {
         let driven = self.elapsed();
         let driven_ms = u64::try_from(driven.as_millis()).unwrap_or(u64::MAX);
         let seq = self.run.seq;
+        let recorded = RecordedCompletion::of(&completion);
         let Decision { events, blobs } =
             self.run.advance(&self.flow, Moment { at_ms, driven_ms }, completion);
         if events.is_empty() {
             return Ok(None);
         }
-        let record = Record { v: Record::VERSION, events };
-        let body = serde_json::to_vec(&record).expect("events are plain data and can be written as JSON");
-        let blobs: Vec<Blob> = texts.into_iter().chain(blobs).map(Blob::new).collect();
+        let body = Record::encode(&recorded, &events);
+        let blobs: Vec<Blob> = texts.into_iter().chain(blobs).chain(recorded.texts).map(Blob::new).collect();
         let appended =
             self.journal.append(&self.lease, seq, NewRecord { at_ms, body: &body, blobs: &blobs, consumes });
         if let Err(error) = appended {
@@ -222,7 +224,7 @@ impl RunWriter {
         }
         // Whole milliseconds only: the next record includes the rest.
         self.since += Duration::from_millis(driven_ms);
-        Ok(Some(Entry { seq, at_ms, events: record.events }))
+        Ok(Some(Entry { seq, at_ms, events }))
     }
 
     /// How long the run was driven since the last record.

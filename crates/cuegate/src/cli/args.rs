@@ -4,6 +4,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::cli::commands::follow_up::attach::AttachArgs;
 use crate::cli::commands::follow_up::log::LogArgs;
+use crate::cli::commands::follow_up::replay::ReplayArgs;
 use crate::cli::commands::follow_up::report::ReportArgs;
 use crate::cli::commands::follow_up::runs::RunsArgs;
 use crate::cli::commands::follow_up::serve::ServeArgs;
@@ -120,6 +121,8 @@ pub(super) enum Verb {
     Status(StatusArgs),
     /// Print the events of a run
     Log(LogArgs),
+    /// Decide a run again from its record, or through an edited workflow
+    Replay(ReplayArgs),
     /// Print the results, costs and failures of a run
     Report(ReportArgs),
     /// Print and settle the effects of a run on GitHub and branches

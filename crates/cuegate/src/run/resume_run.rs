@@ -81,7 +81,26 @@ pub fn reload_flow(journal: &dyn Journal, id: &RunId, run: &Run) -> Result<Arc<F
 
 /// As [`reload_flow`], with the settings for the runner.
 fn reload_with(journal: &dyn Journal, id: &RunId, run: &Run) -> Result<(Arc<Flow>, RunSettings), Failure> {
-    let started = run.started();
+    load_recorded_definition(journal, id, run.started())
+}
+
+/// The flow that a run was started with.
+///
+/// # Errors
+/// As [`reload_flow`].
+pub(crate) fn reload_recorded_flow(
+    journal: &dyn Journal,
+    id: &RunId,
+    started: &RunStarted,
+) -> Result<Arc<Flow>, Failure> {
+    Ok(load_recorded_definition(journal, id, started)?.0)
+}
+
+fn load_recorded_definition(
+    journal: &dyn Journal,
+    id: &RunId,
+    started: &RunStarted,
+) -> Result<(Arc<Flow>, RunSettings), Failure> {
     let files = KeptFiles::new(
         journal,
         id,

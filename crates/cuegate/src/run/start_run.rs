@@ -483,7 +483,7 @@ fn milliseconds_of_duration(span: Duration) -> u64 {
 }
 
 /// Whether a prompt contains the report folder. If none does, the journal records do not depend on the project's path.
-fn reads_report_dir(flow: &Flow) -> bool {
+pub(crate) fn reads_report_dir(flow: &Flow) -> bool {
     let wanted = Source::Fact(Fact::ReportDir);
     flow.steps.iter().any(|step| {
         let remedies = step.edges.iter().filter_map(|edge| edge.remedy.as_ref());

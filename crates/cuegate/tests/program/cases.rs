@@ -15,6 +15,8 @@ fn run_case(folder: &Path) -> Value {
     project.init();
     let ran = project.run(&["run", "it", "Do it", "--script", "script.yaml", "--json"]);
     let status = ran.json();
+    let replayed = project.run(&["replay"]);
+    assert_eq!(replayed.code, 0, "{}: {}{}", folder.display(), replayed.stdout, replayed.stderr);
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or("-").to_owned();
     let row =
         |row: &Value| format!("{}: {} → {}", text(row, "step"), text(row, "outcome"), text(row, "target"));

@@ -196,6 +196,8 @@ fn killed_anywhere_ends_the_same() {
         );
         assert_eq!(ran.code, 0, "{told}");
         assert_eq!(end_of(&project), expected, "{told}");
+        let replayed = project.run(&["replay"]);
+        assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
         all_gone(&project);
     }
     println!("{kills} kills in {runs} runs: {hits:?}");

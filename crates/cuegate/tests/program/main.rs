@@ -32,6 +32,7 @@ mod pictures;
 mod places;
 mod priced;
 mod readme;
+mod replay;
 mod retry;
 mod run;
 #[cfg(target_os = "linux")]

@@ -58,6 +58,8 @@ fn a_failed_run_goes_on_after_its_cause_was_fixed() {
     let done = project.run(&["retry"]);
     assert_eq!(done.code, 2);
     assert!(done.stderr.contains("is completed"), "{}", done.stderr);
+    let replayed = project.run(&["replay"]);
+    assert_eq!(replayed.code, 0, "{}", replayed.stdout);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    error::Error as _,
     sync::{Arc, Mutex},
     time::Instant,
 };
@@ -29,6 +30,7 @@ use super::{
 use crate::{
     drive::{InboxMessage, Notice, drive_run},
     error::Error,
+    replay::replay_run,
     run_writer::{Entry, RunWriter, read_records},
 };
 
@@ -143,6 +145,13 @@ impl Simulation {
         let run = book.run().clone();
         let mut faults: Vec<String> = trouble.map(|error| error.to_string()).into_iter().collect();
         faults.extend(check_invariants(&self.flow, &run, &records));
+        faults.extend(match replay_run(&*journal, &id, &self.flow) {
+            Ok((_, None)) => None,
+            Ok((_, Some(divergence))) => {
+                Some(format!("record {}, decided again, is another one: {divergence:?}", divergence.seq))
+            }
+            Err(error) => Some(format!("the run cannot be replayed: {error}: {:?}", error.source())),
+        });
         let alone = alone.unwrap_or(records.len());
         Ok(SimulatedRun { agent: self.agent, number, records, alone, budget, run, faults })
     }

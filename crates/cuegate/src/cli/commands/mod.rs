@@ -96,6 +96,7 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Prompt(args) => write::prompt::preview_prompt(&place, &args),
         Verb::Serve(args) => follow_up::serve::serve_project(&place, &args),
         Verb::Watch(args) => follow_up::watch::watch_runs(&place, &args),
+        Verb::Replay(args) => follow_up::replay::replay_runs(&place, &args),
         Verb::Report(args) => follow_up::report::print_run_report(&place, &args),
         Verb::Diff(args) => take::diff::print_diff(&place, &args),
         Verb::Effect(args) => take::effect::list_or_settle_effects(&place, &args),

@@ -13,6 +13,20 @@ pub(crate) struct RunRef {
     pub(crate) id: String,
 }
 
+/// Parses `30d`, `12h` or `45m`.
+pub(crate) fn parse_age(text: &str) -> Result<std::time::Duration, String> {
+    let wrong = || "give a number with `d`, `h` or `m`, such as `30d`".to_owned();
+    let (number, unit) = text.split_at(text.len().saturating_sub(1));
+    let seconds = match unit {
+        "d" => 86_400,
+        "h" => 3_600,
+        "m" => 60,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(seconds).map(std::time::Duration::from_secs).ok_or_else(wrong)
+}
+
 /// A definition, and how it is read.
 #[derive(Debug, Args)]
 pub(crate) struct DefinitionArgs {

@@ -3,6 +3,7 @@
 pub(in crate::cli) mod attach;
 pub(in crate::cli) mod followed_run;
 pub(in crate::cli) mod log;
+pub(in crate::cli) mod replay;
 pub(in crate::cli) mod report;
 pub(in crate::cli) mod runs;
 pub(in crate::cli) mod serve;

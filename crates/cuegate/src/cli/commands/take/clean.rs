@@ -15,6 +15,7 @@ use cuegate_runner::{
 use cuegate_view::{RunState, RunView, clean_to_one_line as shown, plural};
 use serde_json::{Value, json};
 
+use crate::cli::commands::shared_args::parse_age;
 use crate::cli::commands::{ProjectPlace, view_of};
 use crate::cli::print;
 use crate::project::FoldedRun;
@@ -39,20 +40,6 @@ pub(crate) struct CleanArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// Parses `30d`, `12h` or `45m`.
-fn parse_age(text: &str) -> Result<std::time::Duration, String> {
-    let wrong = || "give a number with `d`, `h` or `m`, such as `30d`".to_owned();
-    let (number, unit) = text.split_at(text.len().saturating_sub(1));
-    let seconds = match unit {
-        "d" => 86_400,
-        "h" => 3_600,
-        "m" => 60,
-        _ => return Err(wrong()),
-    };
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    number.checked_mul(seconds).map(std::time::Duration::from_secs).ok_or_else(wrong)
 }
 
 /// How many paths a line names at most.

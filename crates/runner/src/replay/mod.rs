@@ -1,0 +1,111 @@
+//! Replays a run: every decision is made again from the journal, and compared with what was recorded.
+
+mod edited;
+
+use std::ops::ControlFlow;
+
+use cuegate_engine::{Completion, Decided, Event, Moment, Run, UnreadableRecord};
+use cuegate_flow::model::{BlobRef, Flow};
+use cuegate_journal::{Journal, RunId};
+
+use crate::{error::Error, prompt_text::read_stored_text};
+
+pub use edited::{EditedReplay, ReplayStop, replay_in_flow};
+
+/// A record as it was decided, with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecidedRecord {
+    /// Its number.
+    pub seq: u64,
+    /// When it was decided, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// What was decided about, and what followed.
+    pub decided: Decided,
+}
+
+impl DecidedRecord {
+    /// The time of the decision. The time that a limited run was driven is the first thing that such a record says.
+    pub fn moment(&self) -> Moment {
+        let driven_ms = match self.decided.events.first() {
+            Some(Event::TimePassed { ms }) => *ms,
+            _ => 0,
+        };
+        Moment { at_ms: self.at_ms, driven_ms }
+    }
+}
+
+/// A decision that is another one today.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Divergence {
+    /// The number of the record.
+    pub seq: u64,
+    /// When it was written, in milliseconds since 1970.
+    pub at_ms: i64,
+    /// What was decided about.
+    pub completion: Completion,
+    /// The step that the run was at, and the number of its visit.
+    pub at: Option<(String, u32)>,
+    /// The first event of the record that is another one; `None` if it has fewer events.
+    pub recorded: Option<Event>,
+    /// The same of today's decision.
+    pub decided: Option<Event>,
+}
+
+/// Hands out the records of a run with what was decided about, in order.
+///
+/// # Errors
+/// When the journal cannot be read, or a record does not say what was decided about.
+pub fn read_each_decision(
+    journal: &dyn Journal,
+    run: &RunId,
+    mut each: impl FnMut(DecidedRecord) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    let mut failed = None;
+    journal.read_each(run, 0, &mut |row| {
+        let mut unread = None;
+        let mut texts = |digest: &str| {
+            let blob = BlobRef { digest: digest.to_owned(), len: 0 };
+            read_stored_text(journal, run, &blob).map_err(|error| unread = Some(error)).ok()
+        };
+        match Decided::parse(&row.body, &mut texts) {
+            Ok(decided) => each(DecidedRecord { seq: row.seq, at_ms: row.at_ms, decided }),
+            Err(source) => {
+                // What the journal says about a damaged text is more than that it is missing.
+                failed = Some(match (unread, source) {
+                    (Some(error), UnreadableRecord::NoText { .. }) => error,
+                    (_, source) => Error::Record { run: run.to_string(), seq: row.seq, source },
+                });
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// Decides every record of a run again. Returns the number of records that are as recorded, and the first that is not.
+///
+/// # Errors
+/// As [`read_each_decision`].
+pub fn replay_run(
+    journal: &dyn Journal,
+    run: &RunId,
+    flow: &Flow,
+) -> Result<(u64, Option<Box<Divergence>>), Error> {
+    let (mut state, mut same, mut divergence) = (Run::default(), 0, None);
+    read_each_decision(journal, run, |record| {
+        let at = state.progress.visit.as_ref().map(|visit| (visit.step.to_string(), visit.visit));
+        let moment = record.moment();
+        let DecidedRecord { seq, at_ms, decided: Decided { completion, events: recorded } } = record;
+        let decided = state.advance(flow, moment, completion.clone()).events;
+        if decided == recorded {
+            same += 1;
+            return ControlFlow::Continue(());
+        }
+        let differs =
+            recorded.iter().zip(&decided).take_while(|(recorded, decided)| recorded == decided).count();
+        let (recorded, decided) = (recorded.into_iter().nth(differs), decided.into_iter().nth(differs));
+        divergence = Some(Box::new(Divergence { seq, at_ms, completion, at, recorded, decided }));
+        ControlFlow::Break(())
+    })?;
+    Ok((same, divergence))
+}
