@@ -52,6 +52,7 @@ pub mod run;
 mod run_changes;
 pub mod simulate;
 mod text_file;
+mod visits;
 
 pub use agent::Agent;
 pub use binary::Program;

@@ -37,6 +37,7 @@ mod stamped;
 mod status;
 mod summary;
 mod text;
+mod why;
 
 mod log_text;
 #[cfg(test)]
@@ -83,3 +84,4 @@ pub use text::{
     clean_lines, clean_to_one_line, count_columns, is_unsafe, pad_right, safe_json, shorten_end,
     shorten_middle,
 };
+pub use why::{Reason, describe_repetition, explain_run, render_why, why_json};

@@ -253,7 +253,7 @@ pub(crate) fn describe_continue_condition(view: &RunView, zone: &TimeZone) -> St
 }
 
 /// The outcome in one line; a question for a person keeps all its lines.
-fn describe_run_outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
+pub(crate) fn describe_run_outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
     let reason = view.reason.as_deref().unwrap_or_default();
     let outcome = match &view.state {
         RunState::Running => view.standing(),

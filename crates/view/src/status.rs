@@ -13,6 +13,7 @@ use crate::{
     stamped::Texts,
     summary::{AskCounts, Liveness, PendingCommand, RunState, RunView, VisitRow, tokens_of},
     text::{clean_lines, clean_to_one_line, format_labelled_line, pad_right, shorten_end},
+    why::describe_repetition,
 };
 
 /// The width of the task in columns; `report` prints all of it.
@@ -37,6 +38,9 @@ pub fn render_status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZ
         for (index, line) in reason.lines().enumerate() {
             put(if index == 0 { "reason" } else { "" }, line.to_owned());
         }
+    }
+    if let Some(repetition) = describe_repetition(view) {
+        put("repeats", repetition);
     }
     if let RunState::Suspended(waiting) = &view.state
         && let Some(until) = waiting.until_ms

@@ -51,6 +51,8 @@ export async function runPage(main, parts, session) {
   const tools = h("div", { class: "tools" });
   const head = h("div", { class: "run-head" }, info, tools);
   const question = h("section", { class: "question", "aria-label": "Question", hidden: true });
+  const whyText = h("dl", { class: "why" });
+  const why = h("details", { ontoggle: () => why.open && explain() }, h("summary", {}, "Why is it here?"), whyText);
   const now = h("section", { class: "now", "aria-label": "In progress" });
   const spend = h("section", { class: "card", "aria-label": "Spending", hidden: true });
   const detail = h("section", { class: "detail", "aria-label": "Visit" }, h("p", { class: "soft" }, "The run has not entered a step yet."));
@@ -61,7 +63,7 @@ export async function runPage(main, parts, session) {
     meta = page;
   });
   const map = new FlowMap(run.run, (step) => goTo(step));
-  show(main, head, question, now, changes,
+  show(main, head, why, question, now, changes,
     h("div", { class: "columns" }, timeline.element, h("div", { class: "beside" }, map.element, detail)),
     h("div", { class: "columns" }, more, spend));
 
@@ -76,6 +78,17 @@ export async function runPage(main, parts, session) {
     }
     button.disabled = false;
   };
+
+  /** What decided last, the visits that led here, limits, and where to look. */
+  async function explain() {
+    const { outcome, ...object } = await json(`/runs/${run.run}/why`).catch((error) => ({ outcome: [error.message] }));
+    const reasons = Object.entries(object).filter(([, lines]) => Array.isArray(lines));
+    const rows = [["state", outcome], ...reasons];
+    whyText.replaceChildren(...rows.flatMap(([label, lines]) => [
+      h("dt", {}, label.replace("_", " ")),
+      ...lines.map((line) => h("dd", {}, line)),
+    ]));
+  }
 
   const command = (name) => (run.next ?? []).some((line) => line.startsWith(`cuegate ${name} `));
 
@@ -311,6 +324,7 @@ export async function runPage(main, parts, session) {
     drawHead();
     drawQuestion();
     drawMeta();
+    if (why.open) await explain();
     await drawChanges();
     if ((run.reports ?? []).length + (run.effects ?? []).length !== reported) {
       reported = (run.reports ?? []).length + (run.effects ?? []).length;

@@ -28,7 +28,7 @@ const NUMBER: &str = "integer";
 const RANGE: [(&str, &str, &str); 2] =
     [("from_seq", NUMBER, "The first record."), ("to_seq", NUMBER, "The last record.")];
 
-const ROUTES: [Route; 26] = [
+const ROUTES: [Route; 27] = [
     define_get_route(
         "/session",
         "The project, the version, and whether runs can be changed.",
@@ -88,6 +88,7 @@ const ROUTES: [Route; 26] = [
         &[],
         RouteAnswer::Text("image/svg+xml"),
     ),
+    define_get_route("/runs/{run}/why", "Why the run is where it is.", &[], RouteAnswer::Json("why")),
     define_get_route(
         "/runs/{run}/findings",
         "The findings of the definition.",

@@ -10,6 +10,7 @@ use crate::cli::commands::follow_up::runs::RunsArgs;
 use crate::cli::commands::follow_up::serve::ServeArgs;
 use crate::cli::commands::follow_up::status::StatusArgs;
 use crate::cli::commands::follow_up::watch::WatchArgs;
+use crate::cli::commands::follow_up::why::WhyArgs;
 use crate::cli::commands::go_on::answer::AnswerArgs;
 use crate::cli::commands::go_on::cancel::CancelArgs;
 use crate::cli::commands::go_on::instruct::InstructArgs;
@@ -23,6 +24,7 @@ use crate::cli::commands::take::apply::ApplyArgs;
 use crate::cli::commands::take::clean::CleanArgs;
 use crate::cli::commands::take::diff::DiffArgs;
 use crate::cli::commands::take::effect::EffectArgs;
+use crate::cli::commands::take::restore::RestoreArgs;
 use crate::cli::commands::take::undo::UndoArgs;
 use crate::cli::commands::tools::completions::CompletionsArgs;
 use crate::cli::commands::tools::config::ConfigArgs;
@@ -119,6 +121,8 @@ pub(super) enum Verb {
     Serve(ServeArgs),
     /// Print the state of a run
     Status(StatusArgs),
+    /// Explain why a run is where it is
+    Why(WhyArgs),
     /// Print the events of a run
     Log(LogArgs),
     /// Decide a run again from its record, or through an edited workflow
@@ -133,6 +137,8 @@ pub(super) enum Verb {
     Clean(CleanArgs),
     /// Bring the changes of a worktree run into this working tree
     Apply(ApplyArgs),
+    /// Bring files back as they were at a moment of a run
+    Restore(RestoreArgs),
     /// Take back what a run changed here, without what may be yours
     Undo(UndoArgs),
     /// Print the completions of a shell

@@ -7,9 +7,9 @@ use super::args::Cli;
 /// The commands by what a user wants to do.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["run", "work", "init", "list"]),
-    ("Follow", &["runs", "status", "watch", "attach", "log", "serve", "replay"]),
+    ("Follow", &["runs", "status", "why", "watch", "attach", "log", "serve", "replay"]),
     ("Go on", &["resume", "retry", "answer", "instruct", "cancel"]),
-    ("Take", &["diff", "report", "apply", "undo", "effect", "clean"]),
+    ("Take", &["diff", "report", "apply", "undo", "restore", "effect", "clean"]),
     ("Write workflows", &["check", "explain", "show", "prompt", "price", "graph", "simulate", "schema"]),
     ("Tools", &["doctor", "config", "completions", "man", "help"]),
 ];

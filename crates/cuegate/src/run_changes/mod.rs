@@ -119,6 +119,11 @@ impl RunChanges {
         Ok(Some(RunChanges { from, to, own_tree, shared, moved_by_others: history.moved_by_others }))
     }
 
+    /// Those between two moments, whoever made them.
+    pub(crate) fn between(from: TreeState, to: TreeState) -> RunChanges {
+        RunChanges { from, to, own_tree: None, shared: BTreeSet::new(), moved_by_others: false }
+    }
+
     /// The tree with the changes of the run.
     pub(crate) fn last_tree(&self) -> &str {
         self.own_tree.as_deref().unwrap_or(&self.to.tree)

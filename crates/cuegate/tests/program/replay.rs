@@ -125,3 +125,82 @@ fn an_edited_prompt_is_another_question() {
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
     assert!(wrong.stderr.contains("`it` has errors"), "{}", wrong.stderr);
 }
+
+#[test]
+fn a_visit_can_be_seen_and_restored() {
+    let project = recorded();
+    let diff = |at: &str| project.run(&["diff", "last", "--at", at]);
+    assert!(diff("work").stdout.contains("+half"), "{}", diff("work").stdout);
+    assert!(
+        diff("more#1").stdout.contains("-half\n+all"),
+        "only what this visit changed: {}",
+        diff("more#1").stdout
+    );
+    assert_eq!(diff("check").stderr, "visit 1 of `check` changed nothing\n");
+    for (at, why) in [
+        ("wrok", "did you mean `work`?"),
+        ("work#2", "the last one is `work#1`"),
+        ("work#x", "write STEP, STEP#VISIT or the number of a record"),
+        ("999", "its records are 0 to"),
+    ] {
+        let ran = diff(at);
+        assert_eq!(ran.code, 2, "{at}: {}", ran.stderr);
+        assert!(ran.stderr.contains(why), "{at}: {}", ran.stderr);
+    }
+    project.write("mine.txt", "mine\n");
+    let listed = project.run(&["restore", "last", "--at", "work", "half.txt", "--dry-run"]);
+    assert_eq!(listed.stdout, "half.txt\n", "{}", listed.stderr);
+    assert_eq!(project.read("half.txt"), "all\n");
+    let ran = project.run(&["restore", "last", "--at", "work", "half.txt"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!((project.read("half.txt"), project.read("new.txt")), ("half\n".into(), "1\n".into()));
+    assert!(
+        ran.stderr.contains("1 file as after visit 1 of `work`; nothing was committed"),
+        "{}",
+        ran.stderr
+    );
+    // All that the run changed later; what is there now can be brought back.
+    let ran = project.run(&["restore", "last", "--at", "work", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.json()["files"], json!(["new.txt"]));
+    assert!(!project.path().join("new.txt").exists());
+    assert_eq!(project.read("mine.txt"), "mine\n", "the run never touched it");
+    let before = ran.json()["before"].as_str().unwrap().to_owned();
+    project.git(&["restore", "--source", &before, "--", "new.txt"]);
+    assert_eq!(project.read("new.txt"), "1\n");
+}
+
+#[test]
+fn a_run_says_why_it_is_where_it_is() {
+    let project = Project::empty();
+    project.write(".takt/workflows/it.yaml", WORKFLOW);
+    project.write(".gitignore", "/script.json\n");
+    project.init();
+    let again = json!({"step": "work", "output": {"outcome": "More to do", "response": "Half."}, "times": 0});
+    let back = json!({"step": "more", "output": {"outcome": "Not enough", "response": "No."}, "times": 0});
+    project.write("script.json", &json!({"answers": [again, back]}).to_string());
+    let ran = project.run(&["run", "it", "Do it", "--script", "script.json"]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    let run = project.status()["run"].as_str().unwrap().to_owned();
+    assert_eq!(project.status()["repeats"], json!({"step": "more", "times": 3}));
+    let why = project.run(&["why"]);
+    assert_eq!(why.code, 0, "{}", why.stderr);
+    for line in [
+        "it  run ".to_owned() + &run,
+        "led here    work #1: More to do → more".to_owned(),
+        "            more #3: Not enough → stopped at a limit".to_owned(),
+        "repeats     the last 3 visits of `more` gave the same answer, and none of them changed a file"
+            .to_owned(),
+        "limit       iteration 6 of at most 6".to_owned(),
+        format!("look at     cuegate log {run}"),
+        format!("continue    cuegate resume {run} --max-iterations 12"),
+    ] {
+        assert!(why.stdout.lines().any(|said| said == line), "{line}\n{}", why.stdout);
+    }
+    let json = project.run(&["why", "--json"]).json();
+    assert_eq!(
+        (&json["schema"], &json["limit"]),
+        (&json!("cuegate/why/v1"), &json!(["iteration 6 of at most 6"]))
+    );
+    assert_eq!(project.run(&["replay"]).code, 0);
+}

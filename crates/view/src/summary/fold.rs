@@ -9,7 +9,7 @@ use cuegate_engine::{
 use cuegate_flow::Str;
 
 use super::action_blocks::EffectState;
-use super::open_rows::{OpenRow, PendingAsk, add_usage_saturating, apply_row_end, tokens_of};
+use super::open_rows::{OpenRow, PendingAsk, add_usage_saturating, apply_row_end, is_unpriced};
 use super::view::{
     CheckOutcome, FaultRow, HandoffRow, Liveness, OpenVisit, PendingCommand, QuestionRow, RunState, RunView,
     ToolRow, ValidatorRow, VisitRow,
@@ -53,6 +53,8 @@ pub struct RunFold {
     /// The record of the last ask that was cut off, and its member.
     cut_at: Option<(u64, Option<u16>)>,
     pub(super) names: Names,
+    /// The last answer of each step, and how often in a row it came without a changed file.
+    pub(super) repeats: BTreeMap<Str, (String, u32)>,
 }
 
 impl RunFold {
@@ -71,6 +73,7 @@ impl RunFold {
             entered: 0,
             cut_at: None,
             names: Names::default(),
+            repeats: BTreeMap::new(),
         }
     }
 
@@ -411,7 +414,10 @@ impl RunFold {
     }
 
     fn answered(&mut self, event: &Event) {
-        let Event::Answered { ask, step, kind, usage, model, session, changed_files, put, .. } = event else {
+        let Event::Answered {
+            ask, step, kind, usage, model, session, changed_files, put, output, text, ..
+        } = event
+        else {
             return;
         };
         self.view.unpriced += u64::from(usage.cost_usd.is_none());
@@ -429,6 +435,8 @@ impl RunFold {
         track.changed.extend(changed_files.iter().cloned());
         // Judges and checks have their own sessions, and a report is asked for in a fork of the step's session.
         if track.step == *step && *kind != AskKind::Report {
+            let answer = output.as_ref().or(text.as_ref());
+            track.answer = answer.map(|answer| answer.digest.clone());
             track.session = session.as_deref().map(Str::from).or(track.session.take());
             track.model = model.as_deref().map(Str::from).or(track.model.take());
         }
@@ -576,6 +584,7 @@ impl RunFold {
             let (parent, why) = (Some(step.clone()), Some("not finished".into()));
             self.push_row(VisitRow { parent, why, ..member.row(seq, at_ms) });
         }
+        self.count_repetition(&track);
         self.push_row(apply_row_end(track.row(seq, at_ms), end));
         self.aside = None;
     }
@@ -584,9 +593,4 @@ impl RunFold {
 /// The validators of a step in words; the step that runs them is generated for the step that they guard.
 fn validators_of(step: &str) -> String {
     format!("the validators of `{}`", step.split_once('@').map_or(step, |(guarded, _)| guarded))
-}
-
-/// Whether an ask used tokens at an unknown price. One that was rejected before it read a token costs nothing.
-fn is_unpriced(usage: &Usage) -> bool {
-    usage.cost_usd.is_none() && tokens_of(usage) > 0
 }

@@ -42,6 +42,9 @@ impl RunView {
         put("iterations", json!(self.iterations));
         put("iterations_max", json!(self.iterations_max));
         put("final_step", json!(self.final_step));
+        if let Some((step, times)) = &self.repeats {
+            put("repeats", json!({ "step": step, "times": times }));
+        }
         put("completion_reason", json!(self.reason.as_ref().filter(|_| self.ended_ms.is_some())));
         put("validated", json!(self.validated));
         put("steps", self.rows.iter().map(|row| self.row(row)).collect());

@@ -6,7 +6,7 @@ use cuegate_engine::{AskKind, RowEnd, Usage};
 use cuegate_flow::Str;
 
 use super::fold::RunFold;
-use super::view::{CheckOutcome, VisitRow};
+use super::view::{CheckOutcome, REPEATS_MIN, VisitRow};
 
 #[derive(Debug, Clone)]
 pub(crate) struct PendingAsk {
@@ -36,6 +36,8 @@ pub(crate) struct OpenRow {
     pub(super) session: Option<Str>,
     pub(super) model: Option<Str>,
     pub(super) check: Option<Box<CheckOutcome>>,
+    /// The digest of its last answer.
+    pub(super) answer: Option<String>,
     /// The kind of the first ask of a step that does not count.
     pub(super) asked: Option<AskKind>,
     pub(super) members: BTreeMap<u16, OpenRow>,
@@ -88,6 +90,23 @@ impl RunFold {
         self.view.rows.push(row);
         self.view.ended_visits += 1;
     }
+
+    /// Counts how often a step gave the same answer in a row and changed no file.
+    pub(super) fn count_repetition(&mut self, track: &OpenRow) {
+        let times = match (&track.answer, track.changed.is_empty()) {
+            (Some(answer), true) => {
+                let (known, times) = self.repeats.entry(self.names.share(&track.step)).or_default();
+                *times = if known == answer { *times + 1 } else { 1 };
+                known.clone_from(answer);
+                *times
+            }
+            _ => {
+                self.repeats.remove(&track.step);
+                0
+            }
+        };
+        self.view.repeats = (times >= REPEATS_MIN).then(|| (track.step.clone(), times));
+    }
 }
 
 /// A row with its outcome and target.
@@ -113,4 +132,9 @@ pub(super) fn add_usage_saturating(sum: &mut Usage, usage: &Usage) {
     if let Some(cost) = usage.cost_usd {
         sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + cost);
     }
+}
+
+/// Whether an ask used tokens at an unknown price. One that was rejected before it read a token costs nothing.
+pub(super) fn is_unpriced(usage: &Usage) -> bool {
+    usage.cost_usd.is_none() && tokens_of(usage) > 0
 }

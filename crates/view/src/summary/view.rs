@@ -111,6 +111,9 @@ pub struct CheckOutcome {
     pub way: Option<Str>,
 }
 
+/// From how many same visits on a step repeats itself.
+pub(super) const REPEATS_MIN: u32 = 3;
+
 /// A question of an agent or of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionRow {
@@ -281,6 +284,9 @@ pub struct RunView {
     pub rows: Vec<VisitRow>,
     /// How many rows there were, forgotten ones included.
     pub ended_visits: usize,
+    /// The step of the last visit, and how often in a row it answered the same and changed no file; `None` below
+    /// [`REPEATS_MIN`].
+    pub repeats: Option<(Str, u32)>,
     /// The visit that has not ended.
     pub open: Option<OpenVisit>,
     /// Pending commands, in the order of members; empty when it does not run.
@@ -380,6 +386,7 @@ impl RunView {
             tools_more: 0,
             rows: Vec::new(),
             ended_visits: 0,
+            repeats: None,
             open: None,
             pending: Vec::new(),
             asks: AskCounts::default(),

@@ -102,6 +102,7 @@ pub(crate) fn build_routes() -> Router<App> {
         .route("/api/v1/runs/{run}/stream", get(stream::stream_run))
         .route("/api/v1/runs/{run}/working", get(read::serve_running_commands))
         .route("/api/v1/runs/{run}/graph", get(read::serve_graph))
+        .route("/api/v1/runs/{run}/why", get(read::serve_why))
         .route("/api/v1/runs/{run}/findings", get(read::serve_findings))
         .route("/api/v1/runs/{run}/report", get(read::serve_run_report))
         .route("/api/v1/runs/{run}/reports/{name}", get(read::written_report))

@@ -6,7 +6,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use cuegate_flow::model::BlobRef;
-use cuegate_view::{LogOptions, event_json};
+use cuegate_runner::now_ms;
+use cuegate_view::{LogOptions, TimeZone, event_json, why_json};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -155,6 +156,17 @@ pub(super) async fn serve_graph(
 ) -> Result<Response, ApiError> {
     let svg = app.run_blocking(move |app| app.project.graph(&app.find(&run)?)).await?;
     Ok(respond_with_text(svg, "image/svg+xml"))
+}
+
+pub(super) async fn serve_why(State(app): State<App>, Path(run): Path<String>) -> Answer {
+    let read = move |app: &App| {
+        let run = app.find(&run)?;
+        let observer = app.project.observer();
+        let texts = |blob: &BlobRef| observer.text(&run, blob);
+        let view = app.hub.with_run(&run, |reader| reader.view_with_visits(observer))??;
+        Ok(why_json(&view, &texts, now_ms(), &TimeZone::system()))
+    };
+    app.run_blocking(read).await.map(Json)
 }
 
 pub(super) async fn serve_findings(State(app): State<App>, Path(run): Path<String>) -> Answer {

@@ -9,3 +9,4 @@ pub(in crate::cli) mod runs;
 pub(in crate::cli) mod serve;
 pub(in crate::cli) mod status;
 pub(in crate::cli) mod watch;
+pub(in crate::cli) mod why;

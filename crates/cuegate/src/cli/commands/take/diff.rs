@@ -3,7 +3,6 @@
 use crate::cli::commands::shared_args::RunRef;
 use std::path::Path;
 
-use cuegate_engine::Run;
 use cuegate_journal::{Journal, RunId};
 use cuegate_view::RunView;
 
@@ -11,6 +10,7 @@ use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
 use crate::project::FoldedRun;
 use crate::run_changes::{RunChanges, open_trees};
+use crate::visits::{TreesAround, find_moment, trees_around};
 use crate::{Failure, exit, project};
 use clap::Args;
 
@@ -21,6 +21,9 @@ pub(crate) struct DiffArgs {
     /// With the changes of the earlier runs that this one follows in its worktree
     #[arg(long)]
     pub(crate) whole: bool,
+    /// Only what this visit changed: STEP#VISIT, or STEP for its last visit; or a record by its number
+    #[arg(long, value_name = "VISIT", conflicts_with = "whole")]
+    pub(crate) at: Option<String>,
     /// Print only the changed line counts of each file
     #[arg(long)]
     pub(crate) stat: bool,
@@ -36,7 +39,13 @@ pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs
     let run = &history.run;
     let trees = open_trees(&place.home, run)?;
     let whole = if args.whole { project::first_tree(&*journal, run.started())? } else { None };
-    let Some(mut changed) = RunChanges::of(&history, trees.as_ref())? else {
+    let moment = args.at.as_deref().map(|at| find_moment(&*journal, &id, at)).transpose()?;
+    let changed = match &moment {
+        None => RunChanges::of(&history, trees.as_ref())?,
+        Some(moment) => trees_around(&*journal, &id, moment.records)?
+            .map(|TreesAround { before, after }| RunChanges::between(before, after)),
+    };
+    let Some(mut changed) = changed else {
         return Err(Failure::usage(
             format!("run {id} worked outside of git, so the state before it was not recorded"),
             "run `git init` before the next run",
@@ -70,7 +79,8 @@ pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs
     } else {
         let patch = changed.patch(&trees)?;
         if patch.is_empty() {
-            print::print_line(&format!("run {id} changed nothing"));
+            let who = moment.map_or_else(|| format!("run {id}"), |moment| moment.name);
+            print::print_line(&format!("{who} changed nothing"));
         }
         print::print_bytes(&patch);
     }
@@ -90,19 +100,8 @@ pub(in crate::cli::commands) fn patch_of_run(
         let changed = RunChanges::of(&history, Some(&trees))?;
         return changed.map(|changed| changed.patch(&trees)).transpose();
     };
-    let (mut before, mut folded) = (history.run.started().tree.clone(), Run::default());
-    cuegate_runner::read_each_record(journal, id, 0, |entry| {
-        if entry.seq > to_seq {
-            return;
-        }
-        folded.apply_record(&entry.events);
-        if entry.seq < from_seq {
-            before.clone_from(&folded.tree);
-        }
-    })?;
-    let after = folded.tree;
-    let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
-    Ok(Some(trees.patch(&before.tree, &after.tree)?))
+    let around = trees_around(journal, id, (from_seq, to_seq))?;
+    Ok(around.map(|around| trees.patch(&around.before.tree, &around.after.tree)).transpose()?)
 }
 
 /// The command that takes the work of a run back, whose files were compared.

@@ -1,0 +1,106 @@
+//! Finds a moment of a run by what a person types: a visit of a step, or the number of a record.
+
+use cuegate_engine::{Run, TreeState};
+use cuegate_flow::diagnostics::find_nearest_name;
+use cuegate_journal::{Journal, RunId};
+use cuegate_runner::read_each_record;
+use cuegate_view::{SpanKind, Spans, StampedRecord};
+
+use crate::{Failure, project::first_tree};
+
+/// A part of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// In words: ``visit 2 of `fix` ``.
+    pub(crate) name: String,
+    /// The record after which it began, and its last one. What happens in the record that enters a step belongs to the step
+    /// before.
+    pub(crate) records: (u64, u64),
+}
+
+/// The working tree before and after a part of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TreesAround {
+    pub(crate) before: TreeState,
+    pub(crate) after: TreeState,
+}
+
+/// Finds `fix`, its last visit; `fix#2`; or `37`, the record of this number.
+///
+/// # Errors
+/// When the journal cannot be read, or the run has no such visit or record.
+pub(crate) fn find_moment(journal: &dyn Journal, id: &RunId, typed: &str) -> Result<Moment, Failure> {
+    let (mut spans, mut count) = (Spans::default(), 0);
+    read_each_record(journal, id, 0, |entry| {
+        let record = StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
+        spans.apply(&record);
+        count = record.seq + 1;
+    })?;
+    if let Ok(seq) = typed.parse::<u64>() {
+        if seq < count {
+            return Ok(Moment { name: format!("record {seq}"), records: (seq.saturating_sub(1), seq) });
+        }
+        let hint = format!("its records are 0 to {}; `cuegate log {id}` shows them", count.saturating_sub(1));
+        return Err(Failure::usage(format!("run {id} has no record {seq}"), hint));
+    }
+    let (step, number) = match typed.rsplit_once('#') {
+        Some((step, number)) => match number.parse::<u32>() {
+            Ok(number) => (step, Some(number)),
+            Err(_) => {
+                let hint = "write STEP, STEP#VISIT or the number of a record";
+                return Err(Failure::usage(format!("`{typed}` names no visit"), hint));
+            }
+        },
+        None => (typed, None),
+    };
+    let visits = || (0..spans.visits()).filter_map(|index| spans.visit(index));
+    let of_step = || visits().filter(|span| span.kind == SpanKind::Visit && *span.name == *step);
+    let Some(last) = of_step().next_back() else {
+        let names = visits().map(|span| &*span.name);
+        let hint = match find_nearest_name(step, names.clone()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => {
+                let mut names: Vec<&str> = names.collect();
+                names.sort_unstable();
+                names.dedup();
+                format!("it visited {}", names.join(", "))
+            }
+        };
+        return Err(Failure::usage(format!("run {id} never visited `{step}`"), hint));
+    };
+    // Attempts of one visit are one part.
+    let number = number.unwrap_or(last.visit);
+    let attempts = || of_step().filter(|span| span.visit == number);
+    let (Some(first), Some(last_attempt)) = (attempts().next(), attempts().next_back()) else {
+        let message = format!("run {id} has no visit {number} of `{step}`");
+        return Err(Failure::usage(message, format!("the last one is `{step}#{}`", last.visit)));
+    };
+    let end = last_attempt.to_seq.unwrap_or(count.saturating_sub(1));
+    Ok(Moment { name: format!("visit {number} of `{step}`"), records: (first.from_seq, end) })
+}
+
+/// The working tree after a record and after a later one; `None` if the run recorded no trees.
+///
+/// # Errors
+/// When the journal cannot be read.
+pub(crate) fn trees_around(
+    journal: &dyn Journal,
+    id: &RunId,
+    (from_seq, to_seq): (u64, u64),
+) -> Result<Option<TreesAround>, Failure> {
+    let (mut before, mut run) = (None, Run::default());
+    read_each_record(journal, id, 0, |entry| {
+        if entry.seq > to_seq {
+            return;
+        }
+        run.apply_record(&entry.events);
+        if entry.seq <= from_seq {
+            before.clone_from(&run.tree);
+        }
+    })?;
+    let before = match before {
+        None if from_seq == 0 => first_tree(journal, run.started())?,
+        before => before,
+    };
+    Ok(before.zip(run.tree).map(|(before, after)| TreesAround { before, after }))
+}
