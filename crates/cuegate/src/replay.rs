@@ -10,7 +10,7 @@ use cuegate_flow::{
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
     Entry, StateDir,
-    replay::{EditedReplay, ReplayStop, replay_in_flow},
+    replay::{EditedReplay, FlowLoader, ReplayStop, replay_in_flow},
 };
 use cuegate_view::{Liveness, RunView, StampedRecord, VisitRow, run_view};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use crate::{
     config::Config,
     project::view_of,
     run::limits::{ModelChoice, cost_terms_of_flow},
-    run::start_run::reads_report_dir,
+    run::{resume_run::reload_recorded_flow, start_run::reads_report_dir},
 };
 
 /// What a recorded run does in an edited workflow.
@@ -75,6 +75,23 @@ impl EditedRun {
     }
 }
 
+/// Calls `replay` with what loads the definitions that a run adopted.
+///
+/// # Errors
+/// As `replay`, and when such a definition cannot be loaded.
+pub(crate) fn with_adopted_flows<T>(
+    journal: &dyn Journal,
+    id: &RunId,
+    replay: impl FnOnce(&mut FlowLoader<'_>) -> Result<T, cuegate_runner::Error>,
+) -> Result<T, Failure> {
+    let mut failed = None;
+    let mut load = |started: &RunStarted| {
+        reload_recorded_flow(journal, id, started).map_err(|failure| failed = Some(failure)).ok()
+    };
+    let replayed = replay(&mut load)?;
+    failed.map_or(Ok(replayed), Err)
+}
+
 /// Replays a run in an edited flow.
 ///
 /// # Errors
@@ -94,7 +111,9 @@ pub(crate) fn replay_edited(
         _ => return Err(Failure::environment(format!("run {id} has no first record"))),
     };
     let start = start_in_flow(home, id, started, recorded, edited)?;
-    let replay = replay_in_flow(journal, id, recorded, edited, start.clone(), same_answers)?;
+    let replay = with_adopted_flows(journal, id, |load| {
+        replay_in_flow(journal, id, recorded, edited, start.clone(), load, same_answers)
+    })?;
     let was = view_of(journal, id)?;
     let view = view_of_entries(id, &replay.entries);
     let other = find_other_visit(&was, &view, &replay.stop);

@@ -311,6 +311,7 @@ impl Run {
                     found,
                     retry,
                     note,
+                    definition,
                     ..
                 } = resumed;
                 if retry.is_some() {
@@ -338,6 +339,9 @@ impl Run {
                     started.wait_max_ms = wait_max_ms.unwrap_or(started.wait_max_ms);
                     started.notional = notional.unwrap_or(started.notional);
                     started.sandboxed &= !unsandboxed;
+                    if let Some(adopted) = definition {
+                        started.adopt(adopted);
+                    }
                     started.settings = settings.clone().or_else(|| started.settings.take());
                 }
             }

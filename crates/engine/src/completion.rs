@@ -9,7 +9,7 @@ use crate::{
     budget::Budget,
     command::CommandId,
     effect::Delay,
-    event_types::{AskDelivery, RunStarted, SourceBlob, ToolCall, TreeState},
+    event_types::{AdoptedDefinition, AskDelivery, RunStarted, SourceBlob, ToolCall, TreeState},
     recorded_completion::{read_json_text, write_json_text},
 };
 
@@ -168,6 +168,8 @@ pub struct ResumeSettings {
     pub kept: Option<TreeChange>,
     /// Continues a run that failed or was aborted.
     pub retry: Option<Retry>,
+    /// The edited definition, if it is adopted. Decide with its flow from this completion on.
+    pub definition: Option<Box<AdoptedDefinition>>,
 }
 
 /// How a run continues that failed or was aborted.

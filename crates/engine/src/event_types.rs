@@ -265,6 +265,33 @@ pub struct RunResumed {
     /// Whether all conversations are started anew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_sessions: bool,
+    /// The edited definition with which the run goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<Box<AdoptedDefinition>>,
+}
+
+/// An edited definition that replaces the one that a run was started with.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AdoptedDefinition {
+    /// The loaded path, as typed.
+    pub path: String,
+    /// The folder of the definition among its files.
+    pub base: String,
+    /// The named file in that folder, if not the folder itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Every file that was read to load it.
+    pub sources: Vec<SourceBlob>,
+}
+
+impl RunStarted {
+    /// Goes on with an edited definition.
+    pub fn adopt(&mut self, definition: &AdoptedDefinition) {
+        self.path.clone_from(&definition.path);
+        self.base.clone_from(&definition.base);
+        self.file.clone_from(&definition.file);
+        self.sources.clone_from(&definition.sources);
+    }
 }
 
 /// The start of a run.

@@ -77,8 +77,8 @@ pub use effect::{
 };
 pub use event::Event;
 pub use event_types::{
-    AfterReports, AskContext, AskDelivery, AskRequest, EndState, GithubTarget, OwedReport, PendingEntry,
-    PromptPart, RecordedLoadOptions, Remedy, RowEnd, RunResumed, RunStarted, SchemaEnforcement,
+    AdoptedDefinition, AfterReports, AskContext, AskDelivery, AskRequest, EndState, GithubTarget, OwedReport,
+    PendingEntry, PromptPart, RecordedLoadOptions, Remedy, RowEnd, RunResumed, RunStarted, SchemaEnforcement,
     SessionContinuation, SourceBlob, StepAnswer, SuspensionCause, ToolCall, ToolResult, TreeState, WaitKind,
 };
 pub use fence_key::FenceKey;

@@ -6,7 +6,10 @@ use std::{ops::ControlFlow, sync::Arc};
 use cuegate_engine::{Answer, Completion, RunStarted, Start, list_pending_commands};
 use cuegate_flow::model::{Flow, Role};
 use cuegate_journal::{Blob, Journal, NewRecord, Owner, Record, RunId, memory::MemoryJournal};
-use cuegate_runner::{RunWriter, replay::replay_run};
+use cuegate_runner::{
+    RunWriter,
+    replay::{Divergence, replay_run},
+};
 use cuegate_testkit::{Builder, flows};
 use serde_json::{Value, json};
 
@@ -81,11 +84,18 @@ fn find_digests(json: &Value, found: &mut Vec<String>) {
     }
 }
 
+fn replay(
+    journal: &dyn Journal,
+    flow: &Arc<Flow>,
+) -> Result<(u64, Option<Box<Divergence>>), cuegate_runner::Error> {
+    replay_run(journal, &id(), flow, &mut |_| None)
+}
+
 #[test]
 fn a_record_that_was_decided_otherwise_is_found() {
     let flow = flow();
     let journal = recorded(&flow);
-    assert_eq!(replay_run(&*journal, &id(), &flow).unwrap(), (4, None));
+    assert_eq!(replay(&*journal, &flow).unwrap(), (4, None));
     for seq in 0..4 {
         // One event more.
         let more = |json: &mut Value| {
@@ -94,7 +104,7 @@ fn a_record_that_was_decided_otherwise_is_found() {
             events.push(last);
         };
         let copy = changed(&*journal, seq, more, &|_| false);
-        let (same, divergence) = replay_run(&copy, &id(), &flow).unwrap();
+        let (same, divergence) = replay(&copy, &flow).unwrap();
         let divergence = divergence.unwrap();
         assert_eq!((same, divergence.seq), (seq, seq));
         assert!(divergence.decided.is_none() && divergence.recorded.is_some());
@@ -105,7 +115,7 @@ fn a_record_that_was_decided_otherwise_is_found() {
             named["step"] = json!("b");
         };
         let copy = changed(&*journal, seq, other, &|_| false);
-        let divergence = replay_run(&copy, &id(), &flow).unwrap().1.unwrap();
+        let divergence = replay(&copy, &flow).unwrap().1.unwrap();
         assert_eq!(divergence.seq, seq);
         assert_ne!(divergence.decided, divergence.recorded);
     }
@@ -117,7 +127,7 @@ fn an_answer_that_is_another_one_is_found() {
     let journal = recorded(&flow);
     let other = |json: &mut Value| json["completion"]["answered"]["answer"]["duration_ms"] = json!(77);
     let copy = changed(&*journal, 2, other, &|_| false);
-    let (same, divergence) = replay_run(&copy, &id(), &flow).unwrap();
+    let (same, divergence) = replay(&copy, &flow).unwrap();
     assert_eq!((same, divergence.unwrap().seq), (2, 2));
 }
 
@@ -127,12 +137,10 @@ fn what_cannot_be_replayed_is_an_error() {
     let journal = recorded(&flow);
     let forget = |json: &mut Value| _ = json.as_object_mut().unwrap().remove("completion");
     let copy = changed(&*journal, 1, forget, &|_| false);
-    let error = replay_run(&copy, &id(), &flow).unwrap_err();
+    let error = replay(&copy, &flow).unwrap_err();
     assert_eq!(error.to_string(), "failed to read record 1 of run `abcdefgh`");
     let copy = changed(&*journal, 9, |_| {}, &|_| true);
-    assert!(
-        replay_run(&copy, &id(), &flow).unwrap_err().to_string().starts_with("the journal lacks the text")
-    );
+    assert!(replay(&copy, &flow).unwrap_err().to_string().starts_with("the journal lacks the text"));
 }
 
 #[test]
@@ -140,7 +148,7 @@ fn a_journal_of_another_flow_diverges() {
     // A journal of one flow, replayed with another: a divergence, never a panic.
     let journal = recorded(&flow());
     for other in flows::all() {
-        let (_, divergence) = replay_run(&*journal, &id(), &other).unwrap();
+        let (_, divergence) = replay(&*journal, &other).unwrap();
         assert_eq!(divergence.unwrap().seq, 0, "{}", other.name);
     }
 }

@@ -1,11 +1,13 @@
 //! Loads and checks definitions.
 
+mod edits;
 mod files;
 mod locate;
 mod names;
 mod takt;
 mod variants;
 
+pub(crate) use edits::{StepEdit, describe_step_edits, list_step_edits};
 pub use files::{DiskFiles, FileState, KeptFiles, RecordedFiles, WatchedFiles};
 pub use locate::{Location, find_definition};
 pub use names::{NamedDefinition, Origin, named_definitions, names_in_home};

@@ -1,5 +1,6 @@
 //! Runs: how they start, go on and leave the machine as it was.
 
+pub(crate) mod adopted_workflow;
 mod executor_settings;
 pub mod leftovers;
 pub mod limits;

@@ -27,6 +27,7 @@ use cuegate_runner::{
 };
 use tokio::sync::mpsc;
 
+use super::adopted_workflow::AdoptedWorkflow;
 use super::executor_settings::build_executor_settings;
 use super::logfile::LogFile;
 use super::sandbox_setup::SandboxAtStart;
@@ -63,6 +64,8 @@ pub struct ResumeRequest {
     pub unsandboxed: bool,
     /// Continues a run that failed or was aborted: the step to enter, and what a person adds to its prompt.
     pub retry: Option<(Option<String>, Option<String>)>,
+    /// The edited workflow with which the run goes on.
+    pub workflow: Option<AdoptedWorkflow>,
 }
 
 /// The run that made the worktree in which this one works; `None` in the tree of the project.
@@ -230,7 +233,14 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     let Host { home, journal, program, config } = host;
     let entries = cuegate_runner::read_records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-    let (flow, settings) = reload_with(&**journal, id, &run)?;
+    let (recorded, settings) = reload_with(&**journal, id, &run)?;
+    let (flow, settings) = match &again.workflow {
+        Some(adopted) => {
+            adopted.check(id, &run, &recorded)?;
+            (adopted.flow.clone(), adopted.settings.clone())
+        }
+        None => (recorded, settings),
+    };
     if let Some(node) = &run.progress.node
         && flow.find(&node.step).is_none()
     {
@@ -327,9 +337,11 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
             BlobRef::for_bytes(note.as_bytes())
         }),
     });
+    texts.extend(again.workflow.iter().flat_map(|adopted| adopted.texts.clone()));
     let entry = book.resume(
         ResumeSettings {
             retry,
+            definition: again.workflow.as_ref().map(|adopted| Box::new(adopted.definition.clone())),
             iterations_max: again.iterations_max,
             repairs_max: again.repairs_max,
             provider: again.provider.clone(),

@@ -204,3 +204,67 @@ fn a_run_says_why_it_is_where_it_is() {
     );
     assert_eq!(project.run(&["replay"]).code, 0);
 }
+
+#[test]
+fn a_resumed_run_says_what_was_edited_and_adopts_it_if_told() {
+    let project = Project::empty();
+    project.write(".takt/workflows/it.yaml", WORKFLOW);
+    project.write(".gitignore", "/script.json\n");
+    project.init();
+    let answer =
+        |step: &str, outcome: &str| json!({"step": step, "output": {"outcome": outcome, "response": "x"}});
+    project.write("script.json", &json!({"answers": [answer("work", "More to do")]}).to_string());
+    let ran = project.run(&["run", "it", "Do it", "--script", "script.json"]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let edit = |from: &str, to: &str| {
+        assert!(WORKFLOW.contains(from), "{from}");
+        project.write(".takt/workflows/it.yaml", &WORKFLOW.replace(from, to));
+    };
+    let resume = |more: &[&str]| project.run(&[&["resume", "last"], more].concat());
+    edit("instruction: Check.", "instruction: Check all of it.");
+    let told = resume(&[]);
+    assert_eq!(told.code, 4, "{}", told.stderr);
+    let note = "note: `.takt/workflows/it.yaml` changed since the run started: prompt of `check`. The run keeps the workflow \
+                that it started with; `cuegate resume";
+    assert!(told.stderr.contains(note), "{}", told.stderr);
+    // The run is at `more`, which must be there.
+    edit("name: more", "name: most");
+    let gone = project.run(&["resume", "last", "--flow", "it"]);
+    assert_eq!(gone.code, 2, "{}", gone.stderr);
+    edit("next: more }", "next: most }");
+    project.write(
+        ".takt/workflows/it.yaml",
+        &WORKFLOW.replace("name: more", "name: most").replace("next: more }", "next: most }"),
+    );
+    let gone = resume(&["--flow", "it"]);
+    assert_eq!(gone.code, 2, "{}", gone.stderr);
+    assert!(gone.stderr.contains("has no step `more`, at which the run is"), "{}", gone.stderr);
+    // `check` has another prompt, and leads elsewhere.
+    project.write(
+        ".takt/workflows/it.yaml",
+        &WORKFLOW.replace("Check.", "Check all of it.").replace("Good, next: COMPLETE", "Good, next: ABORT"),
+    );
+    project.write(
+        "script.json",
+        &json!({"answers": [answer("more", "Enough"), answer("check", "Good")]}).to_string(),
+    );
+    let adopted = resume(&["--flow", "it", "--script", "script.json"]);
+    assert_eq!(adopted.code, 1, "{}", adopted.stderr);
+    assert!(
+        adopted.stderr.contains("resumed, with scripted, with the edited workflow `it`"),
+        "{}",
+        adopted.stderr
+    );
+    assert!(!adopted.stderr.contains("changed since"), "{}", adopted.stderr);
+    assert_eq!(project.status()["state"], "aborted");
+    assert!(project.prompts().iter().any(|prompt| prompt.contains("Check all of it.")));
+    let replayed = project.run(&["replay"]);
+    assert!(
+        replayed.code == 0 && replayed.stdout.contains("identical"),
+        "{}{}",
+        replayed.stdout,
+        replayed.stderr
+    );
+    let same = project.run(&["replay", "--flow", "it"]);
+    assert!(same.stdout.contains("the same path to its end, aborted"), "{}", same.stdout);
+}

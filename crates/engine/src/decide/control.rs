@@ -162,6 +162,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: ResumeSettings) {
         note: resume.retry.and_then(|retry| retry.note),
         settings: resume.settings,
         new_sessions: resume.new_sessions,
+        definition: resume.definition,
     }));
 }
 

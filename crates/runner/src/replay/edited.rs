@@ -4,7 +4,7 @@
 //! by its place in the journal. It counts only for a command of the same content: nobody knows what an agent would have
 //! answered to another prompt.
 
-use std::{collections::BTreeMap, ops::ControlFlow};
+use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use cuegate_engine::{
     AskCommand, Command, Completion, Decided, Moment, Run, RunStarted, Start, State, WaitKind,
@@ -16,7 +16,7 @@ use cuegate_flow::{
 };
 use cuegate_journal::{Journal, RunId};
 
-use super::{DecidedRecord, read_each_decision};
+use super::{DecidedRecord, FlowLoader, flow_for, read_each_decision};
 use crate::{error::Error, run_writer::Entry};
 
 /// What the recording of a run says about another flow.
@@ -99,12 +99,13 @@ struct Tape {
 pub fn replay_in_flow(
     journal: &dyn Journal,
     id: &RunId,
-    recorded: &Flow,
+    recorded: &Arc<Flow>,
     edited: &Flow,
     start: RunStarted,
+    load: &mut FlowLoader<'_>,
     same_answers: bool,
 ) -> Result<EditedReplay, Error> {
-    let mut tape = read_tape(journal, id, recorded)?;
+    let mut tape = read_tape(journal, id, recorded, load)?;
     let moment = tape.started.take().unwrap_or_default();
     let mut player = Player {
         recorded,
@@ -128,11 +129,18 @@ pub fn replay_in_flow(
 }
 
 /// Reads what a run was told, each result with the command that it answered.
-fn read_tape(journal: &dyn Journal, id: &RunId, flow: &Flow) -> Result<Tape, Error> {
-    let (mut run, mut tape) = (Run::default(), Tape::default());
+fn read_tape(
+    journal: &dyn Journal,
+    id: &RunId,
+    flow: &Arc<Flow>,
+    load: &mut FlowLoader<'_>,
+) -> Result<Tape, Error> {
+    let (mut run, mut tape, mut flow) = (Run::default(), Tape::default(), flow.clone());
     read_each_decision(journal, id, |record| {
         let (moment, seq) = (record.moment(), record.seq);
         let DecidedRecord { decided: Decided { completion, events }, .. } = record;
+        let Some(now) = flow_for(&run, &completion, &flow, load) else { return ControlFlow::Break(()) };
+        flow = now;
         match completion {
             Completion::Start(_) => tape.started = Some(moment),
             // Whatever was interrupted went on later, or did not.
@@ -140,9 +148,9 @@ fn read_tape(journal: &dyn Journal, id: &RunId, flow: &Flow) -> Result<Tape, Err
             completion => match completion.command() {
                 None => tape.turns.push(Turn { seq, moment, completion }),
                 Some(command) => {
-                    let pending = list_pending_commands(flow, &run).into_iter();
+                    let pending = list_pending_commands(&flow, &run).into_iter();
                     if let Some(command) = pending.into_iter().find(|pending| pending.id() == command) {
-                        let place = place_of(flow, &run, &command);
+                        let place = place_of(&flow, &run, &command);
                         tape.count += 1;
                         let tree = tree_of(&run);
                         let recording = Recording { seq, moment, command, tree, completion };

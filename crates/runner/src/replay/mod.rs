@@ -2,9 +2,9 @@
 
 mod edited;
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, sync::Arc};
 
-use cuegate_engine::{Completion, Decided, Event, Moment, Run, UnreadableRecord};
+use cuegate_engine::{Completion, Decided, Event, Moment, Run, RunStarted, UnreadableRecord};
 use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_journal::{Journal, RunId};
 
@@ -82,21 +82,46 @@ pub fn read_each_decision(
     failed.map_or(Ok(()), Err)
 }
 
-/// Decides every record of a run again. Returns the number of records that are as recorded, and the first that is not.
+/// The flow of a run that goes on with an edited definition, by what it was started with then; `None` ends the replay.
+pub type FlowLoader<'l> = dyn FnMut(&RunStarted) -> Option<Arc<Flow>> + 'l;
+
+/// The flow in which a completion is decided: an adopted definition holds from its own record on.
+fn flow_for(
+    run: &Run,
+    completion: &Completion,
+    flow: &Arc<Flow>,
+    load: &mut FlowLoader<'_>,
+) -> Option<Arc<Flow>> {
+    match completion {
+        Completion::Resumed(resume) if resume.definition.is_some() => {
+            let mut started = run.started().clone();
+            resume.definition.iter().for_each(|adopted| started.adopt(adopted));
+            load(&started)
+        }
+        _ => Some(flow.clone()),
+    }
+}
+
+/// Decides every record of a run again, which was started with `flow`. Returns the number of records that are as recorded,
+/// and the first that is not.
 ///
 /// # Errors
 /// As [`read_each_decision`].
 pub fn replay_run(
     journal: &dyn Journal,
     run: &RunId,
-    flow: &Flow,
+    flow: &Arc<Flow>,
+    load: &mut FlowLoader<'_>,
 ) -> Result<(u64, Option<Box<Divergence>>), Error> {
     let (mut state, mut same, mut divergence) = (Run::default(), 0, None);
+    let mut flow = flow.clone();
     read_each_decision(journal, run, |record| {
         let at = state.progress.visit.as_ref().map(|visit| (visit.step.to_string(), visit.visit));
         let moment = record.moment();
         let DecidedRecord { seq, at_ms, decided: Decided { completion, events: recorded } } = record;
-        let decided = state.advance(flow, moment, completion.clone()).events;
+        let Some(now) = flow_for(&state, &completion, &flow, load) else { return ControlFlow::Break(()) };
+        flow = now;
+        let decided = state.advance(&flow, moment, completion.clone()).events;
         if decided == recorded {
             same += 1;
             return ControlFlow::Continue(());

@@ -145,7 +145,7 @@ impl Simulation {
         let run = book.run().clone();
         let mut faults: Vec<String> = trouble.map(|error| error.to_string()).into_iter().collect();
         faults.extend(check_invariants(&self.flow, &run, &records));
-        faults.extend(match replay_run(&*journal, &id, &self.flow) {
+        faults.extend(match replay_run(&*journal, &id, &self.flow, &mut |_| None) {
             Ok((_, None)) => None,
             Ok((_, Some(divergence))) => {
                 Some(format!("record {}, decided again, is another one: {divergence:?}", divergence.seq))

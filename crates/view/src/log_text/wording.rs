@@ -293,6 +293,9 @@ impl<'t> LineBuilder<'t> {
                 if resumed.settings.is_some() {
                     what.push_str(", with the changed settings");
                 }
+                if let Some(definition) = &resumed.definition {
+                    what.push_str(&format!(", with the edited workflow `{}`", definition.path));
+                }
                 self.lines.push(TimelineLine::new(LineKind::Other, RUN, what));
             }
             Event::Ended { state, reason, .. } => {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::cli::commands::shared_args::{RunRef, parse_age};
 use crate::cli::commands::{ProjectPlace, diagnostics, load_as};
 use crate::cli::print;
-use crate::replay::{EditedRun, replay_edited};
+use crate::replay::{EditedRun, replay_edited, with_adopted_flows};
 use crate::run::resume_run::reload_recorded_flow;
 use crate::{Failure, config, exit, project};
 
@@ -125,7 +125,8 @@ fn replay_one(
     };
     let flow = reload_recorded_flow(journal, run, started)?;
     let Some(path) = &args.flow else {
-        let (same, divergence) = replay_run(journal, run, &flow)?;
+        let (same, divergence) =
+            with_adopted_flows(journal, run, |load| replay_run(journal, run, &flow, load))?;
         return Ok(Some(Replayed::Decisions(same, divergence)));
     };
     let now = match edited.take().filter(|(how, _)| *how == started.load) {

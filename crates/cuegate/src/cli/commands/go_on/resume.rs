@@ -3,7 +3,9 @@
 use crate::cli::commands::shared_args::RunRef;
 use std::time::Duration;
 
-use cuegate_engine::{EndState, RunStarted, SourceBlob, State, SuspensionCause, WaitKind};
+use cuegate_engine::{
+    AdoptedDefinition, EndState, Run, RunStarted, SourceBlob, State, SuspensionCause, WaitKind,
+};
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_runner::now_ms;
@@ -12,10 +14,14 @@ use cuegate_view::{TimeZone, clean_to_one_line};
 use crate::cli::commands::shared_args::DurabilityChoice;
 use crate::cli::commands::shared_args::RunLimits;
 use crate::cli::commands::start::{prompt_user, run};
-use crate::cli::commands::{ProjectPlace, tell_end, texts_of_run, view_of};
+use crate::cli::commands::{ProjectPlace, diagnostics, load_as, tell_end, texts_of_run, view_of};
 use crate::cli::print;
 use crate::config::{self, Config};
-use crate::run::resume_run::tree_owner;
+use crate::definition::{
+    CompiledDefinition, DiskFiles, StepEdit, compile_definition, describe_step_edits, list_step_edits,
+};
+use crate::run::adopted_workflow::AdoptedWorkflow;
+use crate::run::resume_run::{reload_flow, tree_owner};
 use crate::run::start_run;
 use crate::run::start_run::{Host, PreparedRun, Program, ResumeRequest};
 use crate::run::tree_lock::TreeLock;
@@ -42,6 +48,9 @@ pub(crate) struct ResumeArgs {
     /// Continue without the sandbox that the run was started in
     #[arg(long)]
     pub(crate) no_sandbox: bool,
+    /// Go on with this workflow, an edited version of the one that the run was started with
+    #[arg(long, value_name = "PATH")]
+    pub(crate) flow: Option<String>,
     /// Use the settings of `cuegate.toml` as they are now; otherwise the run keeps those it was started with
     #[arg(long)]
     pub(crate) reload_config: bool,
@@ -117,6 +126,7 @@ pub(super) fn continue_run(
         wait_for_limit(&*journal, &id)?;
     }
     let script = args.script.as_deref().map(run::read_script).transpose()?;
+    let workflow = args.flow.as_deref().map(|path| load_edited(place, &*journal, &id, path)).transpose()?;
     let again = ResumeRequest {
         iterations_max: args.max_iterations,
         repairs_max: args.repairs,
@@ -132,18 +142,16 @@ pub(super) fn continue_run(
         new_sessions: args.new_session,
         adopts_settings: adopted,
         retry,
+        workflow,
     };
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
     let said = again.retry.as_ref().is_some_and(|(_, note)| note.is_some());
     let ready = start_run::prepare_resumed_run(&host, &id, &again)?;
-    let changed = changed_sources(place, ready.run().started());
-    if !changed.is_empty() {
-        print::print_line(&format!(
-            "note: {} changed since the run started; the run keeps the definition that it started with, a new run uses \
-             the changed one",
-            changed.join(", ")
-        ));
+    if args.flow.is_none()
+        && let Some(note) = describe_edits(place, &*journal, &id, ready.run())
+    {
+        print::print_line(&note);
     }
     print::print_line(&format!("run {id}: continues"));
     let code = go_on(place, &host, &id, ready, args.json)?;
@@ -192,6 +200,71 @@ pub(in crate::cli::commands) fn settings_of_run(
 fn has_unsent_note(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
     let run = cuegate_runner::read_run(journal, id)?;
     Ok(matches!(run.context.note, Some((_, false))))
+}
+
+/// Loads the workflow with which a run is to go on.
+fn load_edited(
+    place: &ProjectPlace,
+    journal: &dyn Journal,
+    id: &RunId,
+    path: &str,
+) -> Result<AdoptedWorkflow, Failure> {
+    let run = cuegate_runner::read_run(journal, id)?;
+    let started = run.started();
+    let location = place.locate(path)?;
+    let CompiledDefinition { flow, settings, files, diagnostics, sources, .. } =
+        load_as(&location, &started.set, &started.load)?;
+    let Some(flow) = flow else {
+        diagnostics::print_diagnostics(&diagnostics, &sources, false);
+        return Err(Failure::usage(
+            format!("`{path}` has errors"),
+            format!("fix the errors above, then run `cuegate check {path}`"),
+        ));
+    };
+    let kept = files.iter();
+    let kept = kept.map(|(path, bytes)| SourceBlob { path: path.clone(), blob: BlobRef::for_bytes(bytes) });
+    let definition = AdoptedDefinition {
+        path: path.to_owned(),
+        base: location.base.clone(),
+        file: location.file.clone(),
+        sources: kept.collect(),
+    };
+    Ok(AdoptedWorkflow { flow, settings, definition, texts: files.into_values().collect() })
+}
+
+/// What was edited in the files of the workflow since the run has them, and whether that would matter from here on.
+fn describe_edits(place: &ProjectPlace, journal: &dyn Journal, id: &RunId, run: &Run) -> Option<String> {
+    let started = run.started();
+    let changed = changed_sources(place, started);
+    if changed.is_empty() {
+        return None;
+    }
+    let files = DiskFiles::new(place.home.root()).ok()?;
+    let now = compile_definition(&files, &started.base, started.file.as_deref(), &started.set, &started.load);
+    let edits = match (now.flow, reload_flow(journal, id, run)) {
+        (Some(now), Ok(recorded)) => {
+            let at = run.progress.node.as_ref().map(|node| &*node.step);
+            let (ahead, behind): (Vec<StepEdit>, Vec<StepEdit>) =
+                list_step_edits(&recorded, &now, at).into_iter().partition(|edit| edit.matters);
+            let words = |edits: &[StepEdit]| clean_to_one_line(&describe_step_edits(edits).join("; "));
+            match (ahead.is_empty(), behind.is_empty()) {
+                (true, true) => ", which changes no step".to_owned(),
+                (true, false) => format!(": {}; the run does not come there again", words(&behind)),
+                (false, true) => format!(": {}", words(&ahead)),
+                (false, false) => {
+                    format!(": {}; and where the run does not come again: {}", words(&ahead), words(&behind))
+                }
+            }
+        }
+        (None, _) => ", and the workflow has errors now".to_owned(),
+        (_, Err(_)) => String::new(),
+    };
+    Some(format!(
+        "note: {} changed since the run started{edits}. The run keeps the workflow that it started with; `cuegate resume \
+         {id} --flow {}` would go on with the changed one",
+        changed.join(", "),
+        clean_to_one_line(&started.path)
+    ))
 }
 
 /// The files of the definition that are no longer as they were when the run started.

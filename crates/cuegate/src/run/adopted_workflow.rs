@@ -1,0 +1,66 @@
+//! An edited workflow that replaces the one that a run was started with.
+
+use std::sync::Arc;
+
+use cuegate_engine::{AdoptedDefinition, Run};
+use cuegate_flow::{
+    Str,
+    model::{Act, Flow, Param, Step, StepId},
+};
+use cuegate_formats::RunSettings;
+use cuegate_journal::RunId;
+
+use crate::Failure;
+
+/// An edited workflow with which a run goes on.
+#[derive(Debug, Clone)]
+pub struct AdoptedWorkflow {
+    pub flow: Arc<Flow>,
+    pub settings: RunSettings,
+    /// Its place and its files.
+    pub definition: AdoptedDefinition,
+    /// The contents of its files.
+    pub texts: Vec<Vec<u8>>,
+}
+
+impl AdoptedWorkflow {
+    /// Checks that a run can go on with it where it is.
+    ///
+    /// # Errors
+    /// When the step that the run is at is another kind of step, or a parameter has no value.
+    pub(super) fn check(&self, id: &RunId, run: &Run, recorded: &Flow) -> Result<(), Failure> {
+        let started = run.started();
+        let lacks = |param: &&Param| !started.params.contains_key(&param.name);
+        if let Some(param) = self.flow.params.iter().find(lacks) {
+            return Err(Failure::usage(
+                format!("run {id} has no value for the parameter `{}` of the edited workflow", param.name),
+                "start a new run",
+            ));
+        }
+        let Some(node) = &run.progress.node else { return Ok(()) };
+        let step = |flow: &Flow| flow.find(&node.step).map(|step| outline_step(flow, flow.step(step)));
+        match step(&self.flow) {
+            None => Err(Failure::usage(
+                format!("the edited workflow has no step `{}`, at which the run is", node.step),
+                format!("`cuegate replay {id} --flow PATH` shows how far it would get; or start a new run"),
+            )),
+            now if now != step(recorded) => Err(Failure::usage(
+                format!("the step `{}`, at which the run is, has other members or commands", node.step),
+                format!("`cuegate resume {id}` finishes it with the workflow that the run has"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What the state of a run at a step depends on: its kind, and its parts by number.
+fn outline_step(flow: &Flow, step: &Step<StepId>) -> (&'static str, Vec<Str>) {
+    match &step.act {
+        Act::Ask(_) => ("ask", Vec::new()),
+        Act::All { members, .. } => {
+            ("members", members.iter().map(|member| flow.step(*member).name.clone()).collect())
+        }
+        Act::Exec { commands } => ("commands", commands.iter().map(|command| command.name.clone()).collect()),
+        Act::Person { .. } => ("person", Vec::new()),
+    }
+}
