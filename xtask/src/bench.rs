@@ -33,8 +33,8 @@ struct Figure {
 }
 
 /// The benchmarks.
-const ROWS: [&str; 8] =
-    ["start-up", "check", "steps", "records", "snapshots", "members", "watchers", "turns"];
+const ROWS: [&str; 9] =
+    ["start-up", "check", "steps", "records", "replays", "snapshots", "members", "watchers", "turns"];
 /// The comparison with other programs, only when asked for: it downloads them.
 const PEERS: &str = "peers";
 
@@ -71,6 +71,9 @@ pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
         let build = ["build", "--quiet", "--release", "--package", "cuegate-journal", "--example", "append"];
         run(&root, &cargo(), &build, &[])?;
         steps::many_runs(&target, place.path(), &mut figures)?;
+    }
+    if wanted("replays") {
+        steps::replays(&cuegate, place.path(), &mut figures)?;
     }
     if wanted("snapshots") {
         snapshots(&cuegate, place.path(), &mut figures)?;

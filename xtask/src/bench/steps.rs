@@ -18,6 +18,8 @@ const SHORT: usize = 1_000;
 const LONG: usize = 3_000;
 /// Steps of a run that is long for its memory and its processor time.
 const LONGEST: usize = 32_000;
+/// Decisions of a run that is replayed.
+const REPLAYED: usize = 10_000;
 /// How often each figure is measured; the median is reported.
 const ROUNDS: usize = 5;
 /// The size of a record, and how many are written for the floor.
@@ -180,6 +182,32 @@ pub(super) fn steps(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> 
     add("a step, relaxed".to_owned(), median(relaxed), "ms", Some(0.1));
     add(format!("user time a step at {LONGEST}, in that at {LONG}"), median(growth), "×", Some(1.1));
     add(format!("memory of a run of {LONGEST} steps"), median(peaks), "MiB", Some(65.0));
+    Ok(())
+}
+
+/// How long a run of [`REPLAYED`] decisions takes to be decided again, and through its own workflow.
+pub(super) fn replays(cuegate: &Path, place: &Path, figures: &mut Vec<Figure>) -> Result<(), String> {
+    let project = long_project(&place.join("replayed"), REPLAYED)?;
+    run_long(cuegate, &project, "relaxed")?;
+    for (what, arguments) in
+        [("as recorded", &["replay"][..]), ("through a workflow", &["replay", "--flow", "long"])]
+    {
+        let mut times = Vec::new();
+        for _ in 0..ROUNDS {
+            let mut command = Command::new(cuegate);
+            command.args(arguments).current_dir(&project);
+            command.env("GIT_CEILING_DIRECTORIES", project.parent().unwrap_or(&project));
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let begun = Instant::now();
+            let status = start(&mut command)?.wait().map_err(|error| error.to_string())?;
+            if !status.success() {
+                return Err(format!("`cuegate {}` ended with {status}", arguments.join(" ")));
+            }
+            times.push(ms(begun.elapsed()));
+        }
+        let what = format!("replay of {REPLAYED} decisions, {what}");
+        figures.push(Figure { what, got: median(times), unit: "ms", most: Some(1_000.0) });
+    }
     Ok(())
 }
 
