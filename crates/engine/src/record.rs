@@ -40,11 +40,16 @@ impl Record {
         struct RecordHead {
             v: u32,
         }
-        let head: RecordHead = serde_json::from_slice(bytes)?;
-        if head.v > Record::VERSION {
-            return Err(UnreadableRecord::Newer { found: head.v, known: Record::VERSION });
+        // Nearly always it is one of this format: reading its version first would read it twice.
+        let read = serde_json::from_slice::<Record>(bytes);
+        let found = match &read {
+            Ok(record) => record.v,
+            Err(_) => serde_json::from_slice::<RecordHead>(bytes)?.v,
+        };
+        match found > Record::VERSION {
+            true => Err(UnreadableRecord::Newer { found, known: Record::VERSION }),
+            false => Ok(read?),
         }
-        Ok(serde_json::from_slice(bytes)?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sets up the sandbox of a run, before the first ask.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc, thread::JoinHandle};
 
 use cuegate_flow::model::{Act, Flow, sandbox::SandboxRule};
 use cuegate_runner::sandbox::{Sandbox, SandboxError, SandboxLevel};
@@ -76,6 +76,26 @@ pub fn create_run_sandbox(
                 code: crate::exit::ENVIRONMENT,
             })
         }
+    }
+}
+
+/// A sandbox that is being set up, while the working tree is looked at: both take about as long.
+pub struct PendingSandbox(JoinHandle<Result<RunSandbox, Failure>>);
+
+impl PendingSandbox {
+    /// Begins to set up the sandbox of a run that starts now.
+    pub fn begin(flow: &Arc<Flow>, off: bool, program: &Program, config: &Config) -> PendingSandbox {
+        let (flow, program, config) = (flow.clone(), program.clone(), config.clone());
+        let create = move || create_run_sandbox(&flow, off, SandboxAtStart::None, &program, &config);
+        PendingSandbox(std::thread::spawn(create))
+    }
+
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// As [`create_run_sandbox`].
+    pub fn finish(self) -> Result<RunSandbox, Failure> {
+        self.0.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 }
 

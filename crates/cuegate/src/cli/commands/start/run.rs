@@ -25,6 +25,7 @@ use crate::config::Config;
 use crate::definition::{CompiledDefinition, Location};
 use crate::github::{self, GithubConnection, IssueTexts};
 use crate::run::limits::{ModelChoice, cost_terms_of_flow};
+use crate::run::sandbox_setup::PendingSandbox;
 use crate::run::start_run::{Host, Program, RunRequest};
 use crate::run::tree_lock::Waiting;
 use crate::run::typical_cost::{KnownCosts, usual_calls};
@@ -191,12 +192,13 @@ pub(in crate::cli::commands) fn run_after(
     }
     let apart = wishes.worktree || definition.settings.worktree.enabled;
     let in_git = (apart, wishes.github.is_some());
+    let program = Program::current()?;
+    let run_sandbox = PendingSandbox::begin(&flow, wishes.unsandboxed, &program, &config);
     for note in check_start(place.home.root(), &config, &finalize, wishes.follows.as_ref(), in_git)? {
         print::print_line(&format!("note: {note}"));
     }
     start_run::nothing_out_of_sight(place.home.root(), &flow, &wishes, apart)?;
     tell_unread(&flow, &wishes, &given);
-    let program = Program::current()?;
     // Fail before any file is created.
     let mut agent = find_agent(&flow, &wishes, &program, &config)?;
     let terms = |wishes: &RunRequest| {
@@ -213,13 +215,7 @@ pub(in crate::cli::commands) fn run_after(
         agent = find_agent(&flow, &wishes, &program, &config)?;
         most = cuegate_flow::analysis::cost_bound::price_without_sensitivity(&flow, &terms(&wishes));
     }
-    let run_sandbox = sandbox_setup::create_run_sandbox(
-        &flow,
-        wishes.unsandboxed,
-        sandbox_setup::SandboxAtStart::None,
-        &program,
-        &config,
-    )?;
+    let run_sandbox = run_sandbox.finish()?;
     let home = StateDir::create(place.home.root())?;
     let journal = project::open_project_journal(&home, convert_durability(args.durability))?;
     let host = Host { home, journal, program, config };
