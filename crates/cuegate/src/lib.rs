@@ -39,6 +39,7 @@ pub mod config;
 pub mod definition;
 pub mod doctor;
 pub mod exit;
+mod exported_run;
 mod failure;
 pub mod github;
 mod init;

@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::cli::commands::follow_up::attach::AttachArgs;
+use crate::cli::commands::follow_up::export::ExportArgs;
 use crate::cli::commands::follow_up::log::LogArgs;
 use crate::cli::commands::follow_up::replay::ReplayArgs;
 use crate::cli::commands::follow_up::report::ReportArgs;
@@ -125,6 +126,8 @@ pub(super) enum Verb {
     Why(WhyArgs),
     /// Print the events of a run
     Log(LogArgs),
+    /// Write a run into one file, for another machine
+    Export(ExportArgs),
     /// Decide a run again from its record, or through an edited workflow
     Replay(ReplayArgs),
     /// Print the results, costs and failures of a run

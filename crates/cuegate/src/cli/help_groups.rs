@@ -7,7 +7,7 @@ use super::args::Cli;
 /// The commands by what a user wants to do.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["run", "work", "init", "list"]),
-    ("Follow", &["runs", "status", "why", "watch", "attach", "log", "serve", "replay"]),
+    ("Follow", &["runs", "status", "why", "watch", "attach", "log", "serve", "replay", "export"]),
     ("Go on", &["resume", "retry", "answer", "instruct", "cancel"]),
     ("Take", &["diff", "report", "apply", "undo", "restore", "effect", "clean"]),
     ("Write workflows", &["check", "explain", "show", "prompt", "price", "graph", "simulate", "schema"]),

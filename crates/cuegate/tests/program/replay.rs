@@ -268,3 +268,58 @@ fn a_resumed_run_says_what_was_edited_and_adopts_it_if_told() {
     let same = project.run(&["replay", "--flow", "it"]);
     assert!(same.stdout.contains("the same path to its end, aborted"), "{}", same.stdout);
 }
+
+#[test]
+fn a_run_in_a_file_is_read_elsewhere() {
+    let project = recorded();
+    let file = project.path().join("run.jsonl");
+    let export = |more: &[&str]| project.run(&[&["export", "last", "run.jsonl"], more].concat());
+    let secret = "sk-abcdefghijklmnop";
+    assert_eq!(export(&[]).code, 0);
+    let again = export(&[]);
+    assert_eq!(again.code, 2, "{}", again.stderr);
+    assert!(again.stderr.contains("replace it with `--force`"), "{}", again.stderr);
+    let ran = project
+        .command(&["export", "last", "run.jsonl", "--force"])
+        .env("MY_API_KEY", secret)
+        .output()
+        .unwrap();
+    assert!(ran.status.success());
+    assert!(!String::from_utf8_lossy(&ran.stderr).contains("left out"));
+    // Another project, without runs.
+    let elsewhere = Project::empty();
+    std::fs::copy(&file, elsewhere.path().join("run.jsonl")).unwrap();
+    let replayed = elsewhere.run(&["replay", "run.jsonl"]);
+    assert!(
+        replayed.code == 0 && replayed.stdout.contains(": identical, "),
+        "{}{}",
+        replayed.stdout,
+        replayed.stderr
+    );
+    assert_eq!(elsewhere.run(&["log", "run.jsonl", "--json"]).stdout, project.run(&["log", "--json"]).stdout);
+    assert_eq!(elsewhere.run(&["why", "run.jsonl"]).code, 0);
+    let status = elsewhere.run(&["status", "run.jsonl", "--json"]).json();
+    assert_eq!((&status["state"], &status["steps"]), (&json!("completed"), &project.status()["steps"]));
+    assert!(elsewhere.run(&["report", "run.jsonl"]).stdout.contains("## Visits"));
+    assert_eq!(elsewhere.runs(), 0);
+    // A text with a secret is left out, and what needs it says so.
+    let ran = project
+        .command(&["export", "last", "run.jsonl", "--force"])
+        .env("MY_API_KEY", "instruction: More.")
+        .output();
+    assert!(
+        String::from_utf8_lossy(&ran.unwrap().stderr).contains("note: 1 text with the value of a secret")
+    );
+    assert!(!project.read("run.jsonl").contains("instruction: More."));
+    let replayed = project.run(&["replay", "run.jsonl"]);
+    assert_eq!(replayed.code, 4, "{}", replayed.stderr);
+    // What is no whole run is named with its line.
+    let text = std::fs::read_to_string(elsewhere.path().join("run.jsonl")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    elsewhere.write("cut.jsonl", &[lines[0], lines[lines.len() - 1]].join("\n"));
+    let cut = elsewhere.run(&["replay", "cut.jsonl"]);
+    assert_eq!(cut.code, 2, "{}", cut.stderr);
+    assert!(cut.stderr.contains("`") && cut.stderr.contains("cut.jsonl`, line 2: "), "{}", cut.stderr);
+    elsewhere.write("bad.jsonl", &format!("{}\n{{\"seq\": 0", lines[0]));
+    assert!(elsewhere.run(&["replay", "bad.jsonl"]).stderr.contains("line 2: it is no part of a run"));
+}

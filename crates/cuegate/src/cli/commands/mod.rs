@@ -35,7 +35,9 @@ use crate::{
     config::Config,
     definition,
     definition::{CompiledDefinition, DiskFiles, Location, find_definition},
-    exit, project,
+    exit,
+    exported_run::{ExportedRun, read_run_file},
+    project,
     project::view_of,
     run_changes::compare_files,
 };
@@ -97,6 +99,7 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Prompt(args) => write::prompt::preview_prompt(&place, &args),
         Verb::Serve(args) => follow_up::serve::serve_project(&place, &args),
         Verb::Watch(args) => follow_up::watch::watch_runs(&place, &args),
+        Verb::Export(args) => follow_up::export::export_run(&place, &args),
         Verb::Replay(args) => follow_up::replay::replay_runs(&place, &args),
         Verb::Report(args) => follow_up::report::print_run_report(&place, &args),
         Verb::Diff(args) => take::diff::print_diff(&place, &args),
@@ -267,6 +270,16 @@ impl ProjectPlace {
         }
         let own = whole.strip_prefix(self.home.root()).ok().and_then(Path::to_str);
         own.filter(|own| !own.is_empty()).unwrap_or(typed).to_owned()
+    }
+
+    /// The journal and the run that a person names: a run of the project, or one in an exported file.
+    fn view_run(&self, typed: &str) -> Result<(Arc<dyn Journal>, RunId), Failure> {
+        if let Some(ExportedRun { journal, id }) = read_run_file(&self.here.join(typed))? {
+            return Ok((journal, id));
+        }
+        let journal = self.view()?;
+        let id = project::find_run_id(&*journal, typed)?;
+        Ok((journal, id))
     }
 
     /// The journal, read-only; an error if the project has no runs.

@@ -13,6 +13,14 @@ pub(crate) struct RunRef {
     pub(crate) id: String,
 }
 
+/// A run of the project, or one in a file.
+#[derive(Debug, Args)]
+pub(crate) struct RunOrFile {
+    /// The run: its id, a unique prefix of it, or `last`; or a file that `export` wrote
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub(crate) id: String,
+}
+
 /// Parses `30d`, `12h` or `45m`.
 pub(crate) fn parse_age(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || "give a number with `d`, `h` or `m`, such as `30d`".to_owned();

@@ -1,7 +1,7 @@
 //! `log`: the events of a run.
 
 use super::followed_run::{ActivityTail, Followed, follow_records};
-use crate::cli::commands::shared_args::RunRef;
+use crate::cli::commands::shared_args::RunOrFile;
 
 use cuegate_journal::{Journal, RunId};
 use cuegate_view::{LogOptions, StampedRecord, TimeZone, Timeline, event_json};
@@ -10,13 +10,13 @@ use crate::cli::commands::{ProjectPlace, texts_of_run};
 use crate::cli::live::status_text;
 use crate::cli::print;
 use crate::cli::status_line::StatusLine;
-use crate::{Failure, exit, project};
+use crate::{Failure, exit};
 use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct LogArgs {
     #[command(flatten)]
-    pub(crate) run: RunRef,
+    pub(crate) run: RunOrFile,
     /// Keep printing events until the run ends or suspends
     #[arg(short, long)]
     pub(crate) follow: bool,
@@ -32,8 +32,7 @@ pub(crate) struct LogArgs {
 }
 
 pub(in crate::cli::commands) fn print_log(place: &ProjectPlace, args: &LogArgs) -> Result<u8, Failure> {
-    let journal = place.view()?;
-    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let (journal, id) = place.view_run(&args.run.id)?;
     let mut timeline =
         Timeline::new(TimeZone::system()).with_tools(args.tools).with_width(print::data_width());
     // The status line would end up between the lines of a file.

@@ -1,6 +1,7 @@
 //! The commands that look at runs.
 
 pub(in crate::cli) mod attach;
+pub(in crate::cli) mod export;
 pub(in crate::cli) mod followed_run;
 pub(in crate::cli) mod log;
 pub(in crate::cli) mod replay;

@@ -13,17 +13,17 @@ use cuegate_runner::{
 use cuegate_view::{VisitRow, clean_to_one_line, format_count, format_money, plural, target_word};
 use serde_json::{Value, json};
 
-use crate::cli::commands::shared_args::{RunRef, parse_age};
+use crate::cli::commands::shared_args::{RunOrFile, parse_age};
 use crate::cli::commands::{ProjectPlace, diagnostics, load_as};
 use crate::cli::print;
 use crate::replay::{EditedRun, replay_edited, with_adopted_flows};
 use crate::run::resume_run::reload_recorded_flow;
-use crate::{Failure, config, exit, project};
+use crate::{Failure, config, exit};
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     #[command(flatten)]
-    pub(crate) run: RunRef,
+    pub(crate) run: RunOrFile,
     /// Replay all runs; with --flow those of that workflow
     #[arg(long)]
     pub(crate) all: bool,
@@ -59,12 +59,14 @@ impl Replayed {
 }
 
 pub(in crate::cli::commands) fn replay_runs(place: &ProjectPlace, args: &ReplayArgs) -> Result<u8, Failure> {
-    let journal = place.view()?;
     let mut edited = None;
-    let runs = if args.all {
-        list_started_runs(&*journal, args.since)?
+    let (journal, runs) = if args.all {
+        let journal = place.view()?;
+        let runs = list_started_runs(&*journal, args.since)?;
+        (journal, runs)
     } else {
-        vec![project::find_run_id(&*journal, &args.run.id)?]
+        let (journal, id) = place.view_run(&args.run.id)?;
+        (journal, vec![id])
     };
     let (mut rows, mut code, mut replayed) = (Vec::new(), exit::DONE, 0_usize);
     for run in &runs {

@@ -1,19 +1,19 @@
 //! `report`: what a run did, proved and spent.
 
-use crate::cli::commands::shared_args::RunRef;
+use crate::cli::commands::shared_args::RunOrFile;
 use cuegate_view::{RunView, TimeZone};
 
 use crate::cli::commands::{ProjectPlace, texts_of_run};
 use crate::cli::print;
 use crate::project::FoldedRun;
 use crate::run_changes::compare_files;
-use crate::{Failure, exit, project};
+use crate::{Failure, exit};
 use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
-    pub(crate) run: RunRef,
+    pub(crate) run: RunOrFile,
     /// Print the newest version of this report, verbatim
     #[arg(conflicts_with = "json")]
     pub(crate) name: Option<String>,
@@ -26,8 +26,7 @@ pub(in crate::cli::commands) fn print_run_report(
     place: &ProjectPlace,
     args: &ReportArgs,
 ) -> Result<u8, Failure> {
-    let journal = place.view()?;
-    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let (journal, id) = place.view_run(&args.run.id)?;
     let FoldedRun { mut view, history, .. } = FoldedRun::read(&*journal, &id)?;
     compare_files(&place.home, &*journal, &id, &mut view, &history);
     if let Some(name) = &args.name {

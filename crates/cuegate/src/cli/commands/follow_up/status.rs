@@ -1,6 +1,6 @@
 //! `status`: what a run did so far.
 
-use crate::cli::commands::shared_args::RunRef;
+use crate::cli::commands::shared_args::RunOrFile;
 use cuegate_runner::now_ms;
 use cuegate_view::TimeZone;
 
@@ -8,13 +8,13 @@ use crate::cli::commands::{ProjectPlace, texts_of_run};
 use crate::cli::print;
 use crate::project::FoldedRun;
 use crate::run_changes::compare_files;
-use crate::{Failure, exit, project};
+use crate::{Failure, exit};
 use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
-    pub(crate) run: RunRef,
+    pub(crate) run: RunOrFile,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -24,8 +24,7 @@ pub(in crate::cli::commands) fn print_run_status(
     place: &ProjectPlace,
     args: &StatusArgs,
 ) -> Result<u8, Failure> {
-    let journal = place.view()?;
-    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let (journal, id) = place.view_run(&args.run.id)?;
     let FoldedRun { mut view, history, .. } = FoldedRun::read(&*journal, &id)?;
     compare_files(&place.home, &*journal, &id, &mut view, &history);
     if args.json {

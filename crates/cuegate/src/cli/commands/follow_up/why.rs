@@ -3,16 +3,16 @@
 use cuegate_runner::now_ms;
 use cuegate_view::{TimeZone, render_why, why_json};
 
-use crate::cli::commands::shared_args::RunRef;
+use crate::cli::commands::shared_args::RunOrFile;
 use crate::cli::commands::{ProjectPlace, texts_of_run, view_of};
 use crate::cli::print;
-use crate::{Failure, exit, project};
+use crate::{Failure, exit};
 use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
     #[command(flatten)]
-    pub(crate) run: RunRef,
+    pub(crate) run: RunOrFile,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -22,8 +22,7 @@ pub(in crate::cli::commands) fn explain_state_of_run(
     place: &ProjectPlace,
     args: &WhyArgs,
 ) -> Result<u8, Failure> {
-    let journal = place.view()?;
-    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let (journal, id) = place.view_run(&args.run.id)?;
     let view = view_of(&*journal, &id)?;
     let (texts, zone) = (texts_of_run(&*journal, &id), TimeZone::system());
     if args.json {
