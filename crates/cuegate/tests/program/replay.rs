@@ -323,3 +323,26 @@ fn a_run_in_a_file_is_read_elsewhere() {
     elsewhere.write("bad.jsonl", &format!("{}\n{{\"seq\": 0", lines[0]));
     assert!(elsewhere.run(&["replay", "bad.jsonl"]).stderr.contains("line 2: it is no part of a run"));
 }
+
+/// Journals of earlier programs, one file `CASE.RUN.log` each. They stay as they are; new ones are added when the format
+/// or the decisions of a kind of step are new.
+#[test]
+fn journals_of_earlier_programs_are_replayed() {
+    let project = Project::empty();
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/journals");
+    let mut cases = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let run = name.split('.').nth(1).unwrap();
+        let to = project.path().join(format!(".cuegate/runs/{run}"));
+        std::fs::create_dir_all(&to).unwrap();
+        std::fs::copy(&path, to.join("log")).unwrap();
+        cases += 1;
+    }
+    let ran = project.run(&["replay", "--all", "--json"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let rows = ran.json()["runs"].as_array().unwrap().clone();
+    assert_eq!((rows.len(), cases), (cases, 5));
+    assert!(rows.iter().all(|row| row["same"] == true), "{rows:#?}");
+}
