@@ -8,7 +8,7 @@ use std::{
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{
     Error as JournalError, Journal, Liveness as Owning, Owner, RunId, RunSummary,
-    log::{JournalVersion, LogJournal, RunVersion},
+    log::{JournalVersion, LogJournal, RunVersion, map_on_threads},
 };
 use cuegate_runner::{Error, StateDir, read_stored_text};
 use cuegate_view::{Liveness, RunRow, runs_json, sort_runs};
@@ -102,37 +102,41 @@ impl Observer {
     /// When the journal cannot be read.
     pub fn list_runs(&self) -> Result<RunList, Error> {
         let mut list = RunList::default();
-        for summary in self.summaries()? {
-            let live = liveness_of_owner(summary.owner.as_ref());
-            // Looked at before the records are read.
-            let version = RunVersion::of(&self.home.run(&summary.run));
-            let known = {
-                let cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-                let is_same =
-                    |known: &&KnownRow| version.is_some() && known.version == version && known.live == live;
-                cache.get(&summary.run).filter(is_same).cloned()
-            };
-            let kept = || match live {
-                Liveness::None => read_kept_row(&self.home, &summary.run, version?),
-                _ => None,
-            };
-            let row = match known.map(|known| known.row).or_else(kept) {
-                Some(row) => row,
-                None => {
-                    let mut reader = self.run(&summary.run);
-                    if let Err(error) = reader.refresh(self) {
-                        list.damaged.push((summary.run, error));
-                        continue;
-                    }
-                    RunRow::of(&reader.view())
-                }
-            };
-            let mut cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-            cache.insert(summary.run, KnownRow { version, live, row: row.clone() });
-            list.rows.push(row);
+        for row in map_on_threads(&self.summaries()?, |summary| self.row_of(summary)) {
+            match row {
+                Ok(row) => list.rows.push(row),
+                Err(damaged) => list.damaged.push(damaged),
+            }
         }
         sort_runs(&mut list.rows);
         Ok(list)
+    }
+
+    fn row_of(&self, summary: &RunSummary) -> Result<RunRow, (RunId, Error)> {
+        let live = liveness_of_owner(summary.owner.as_ref());
+        // Looked at before the records are read.
+        let version = RunVersion::of(&self.home.run(&summary.run));
+        let known = {
+            let cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_same =
+                |known: &&KnownRow| version.is_some() && known.version == version && known.live == live;
+            cache.get(&summary.run).filter(is_same).cloned()
+        };
+        let kept = || match live {
+            Liveness::None => read_kept_row(&self.home, &summary.run, version?),
+            _ => None,
+        };
+        let row = match known.map(|known| known.row).or_else(kept) {
+            Some(row) => row,
+            None => {
+                let mut reader = self.run(&summary.run);
+                reader.refresh(self).map_err(|error| (summary.run.clone(), error))?;
+                RunRow::of(&reader.view())
+            }
+        };
+        let mut cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.insert(summary.run.clone(), KnownRow { version, live, row: row.clone() });
+        Ok(row)
     }
 
     /// A reader of a run, which has read nothing yet.

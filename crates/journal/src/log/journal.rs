@@ -10,6 +10,7 @@ use super::changes::ChangeBell;
 use super::count_file::CountFile;
 use super::file_io::{create_folder, io_error};
 use super::run_log::{LOG_FILE, RunLog};
+use super::threads::map_on_threads;
 use crate::{Digest, Error, Journal, Lease, Message, MessageId, NewRecord, Owner, Record, RunId, RunSummary};
 
 /// Options for opening a journal for writing.
@@ -210,8 +211,9 @@ impl Journal for LogJournal {
             Err(source) => return Err(io_error(&self.dir, "read")(source)),
         };
         let named = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let runs = named.filter_map(|name| RunId::try_from(name).ok());
-        let mut runs: Vec<(RunSummary, u64)> = runs.filter_map(|run| self.summarize(run)).collect();
+        let runs: Vec<RunId> = named.filter_map(|name| RunId::try_from(name).ok()).collect();
+        let summaries = map_on_threads(&runs, |run| self.summarize(run.clone())).into_iter();
+        let mut runs: Vec<(RunSummary, u64)> = summaries.flatten().collect();
         runs.sort_by(|(a, a_ns), (b, b_ns)| {
             (b.created_at_ms, b_ns, &a.run).cmp(&(a.created_at_ms, a_ns, &b.run))
         });

@@ -15,9 +15,11 @@ mod inbox;
 mod journal;
 mod reader;
 mod run_log;
+mod threads;
 
 pub use changes::{JournalVersion, RunVersion};
 pub use journal::{Durability, LogJournal, Options};
+pub use threads::map_on_threads;
 
 /// The folder of a project that holds a folder per run.
 pub const RUNS_DIR: &str = "runs";
