@@ -365,6 +365,7 @@ impl Run {
             | Event::ToolsUsed { .. }
             | Event::MainCheckoutChanged { .. }
             | Event::LeftInGit { .. }
+            | Event::SnapshotGaps { .. }
             | Event::TimePassed { .. } => {}
         }
         self.acted(event);

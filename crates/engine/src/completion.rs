@@ -240,6 +240,8 @@ pub struct TreeChange {
     pub lost: Vec<String>,
     /// What agents changed in their git folder and the run does not take over, in words.
     pub left_in_git: Vec<String>,
+    /// What snapshots of the working tree leave out, in words, as far as it was not told before.
+    pub gaps: Vec<String>,
     /// What was changed in the repository of the user that no command may change, in words. It was put back.
     pub trespassed: Vec<String>,
     /// The changes of the main checkout, if the run works in a worktree of its own.
@@ -283,9 +285,9 @@ impl Completion {
         self
     }
 
-    /// What agents changed in their git folder and the run does not take over.
-    pub(crate) fn left_in_git(&self) -> &[String] {
-        let seen = match self {
+    /// The working tree afterwards.
+    pub(crate) fn seen(&self) -> Option<&TreeChange> {
+        match self {
             Completion::Answered { seen, .. }
             | Completion::Faulted { seen, .. }
             | Completion::Executed { seen, .. }
@@ -301,8 +303,7 @@ impl Completion {
             | Completion::TimePassed
             | Completion::SandboxDenied { .. } => None,
             Completion::Resumed(resume) => resume.found.as_ref(),
-        };
-        seen.map_or(&[], |seen| &seen.left_in_git)
+        }
     }
 }
 

@@ -218,6 +218,11 @@ pub enum Event {
         /// What, in words.
         what: Vec<String>,
     },
+    /// Snapshots of the working tree leave something out. Files that git ignores are in none, which is not told.
+    SnapshotGaps {
+        /// What, in words.
+        what: Vec<String>,
+    },
     /// A step handed off a value.
     HandedOff {
         step: Str,

@@ -271,9 +271,10 @@ impl LocalExecutor {
             let added = changes.iter().filter(|change| spares && change.kind == ChangeKind::Added);
             let spared = added.map(|change| change.path.clone()).collect();
             let changed = changes.into_iter().map(|change| change.path).collect();
-            for warning in trees.warnings() {
+            let gaps = trees.warnings();
+            for gap in &gaps {
                 // A slow display misses it.
-                let _ = heard.try_send(ExecutorMessage::Warning(warning));
+                let _ = heard.try_send(ExecutorMessage::Warning(gap.clone()));
             }
             Ok(Some(TreeChange {
                 tree,
@@ -281,6 +282,7 @@ impl LocalExecutor {
                 spared,
                 lost,
                 left_in_git: left,
+                gaps,
                 trespassed,
                 ..TreeChange::default()
             }))

@@ -26,6 +26,7 @@
 //! | `changed_by_others` | `step paths[] tree{}` |
 //! | `main_checkout_changed` | `step paths[] more` |
 //! | `left_in_git` | `what[]` |
+//! | `snapshot_gaps` | `what[]` |
 //! | `sandbox_denied` | `by{seq member} step to why` |
 //! | `command_requested` | `step index`, `member`, `claim` (the outcome, when all pass) |
 //! | `tools_used` | `ask step calls[{tool target result at_ms duration_ms output output_bytes}] more` (`result` is `ok`, `failed`, `denied` or `unknown`) |

@@ -34,6 +34,7 @@ pub fn render_report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> Strin
         render_effects(view),
         render_outside_changes(view),
         left_in_git(view),
+        render_snapshot_gaps(view),
         render_tool_calls(view),
         render_handoff_values(view, texts),
         render_questions(view, texts),
@@ -193,6 +194,12 @@ fn left_in_git(view: &RunView) -> String {
     let lines: Vec<String> =
         view.left_in_git.iter().map(|what| format!("- {}", clean_to_one_line(what))).collect();
     render_section("Not taken over from the agent's git", &lines)
+}
+
+fn render_snapshot_gaps(view: &RunView) -> String {
+    let lines: Vec<String> =
+        view.snapshot_gaps.iter().map(|what| format!("- {}", clean_to_one_line(what))).collect();
+    render_section("Not in the snapshots", &lines)
 }
 
 /// The uses of tools.

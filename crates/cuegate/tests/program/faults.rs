@@ -148,6 +148,9 @@ fn odd_names_and_attributes_are_reported_and_do_not_stop_a_run() {
         "{}",
         ran.stderr
     );
+    let gaps = project.status()["snapshot_gaps"].to_string();
+    assert!(gaps.contains("git refuses the name `git~1/x`"), "what was not recorded is recorded: {gaps}");
+    assert!(project.run(&["report"]).stdout.contains("## Not in the snapshots"));
     assert!(ran.stderr.contains("a filter of `.gitattributes` fails"), "{}", ran.stderr);
     let changed = project.run(&["diff", "last", "--json"]).json()["files"].to_string();
     assert!(changed.contains("made.txt") && !changed.contains("git~1"), "{changed}");

@@ -79,9 +79,13 @@ impl Run {
 }
 
 fn decide_completion(decider: &mut Decider<'_>, completion: Completion) {
-    let left = completion.left_in_git();
-    if !left.is_empty() {
-        decider.emit(Event::LeftInGit { what: left.to_vec() });
+    if let Some(seen) = completion.seen() {
+        if !seen.left_in_git.is_empty() {
+            decider.emit(Event::LeftInGit { what: seen.left_in_git.clone() });
+        }
+        if !seen.gaps.is_empty() {
+            decider.emit(Event::SnapshotGaps { what: seen.gaps.clone() });
+        }
     }
     match completion {
         Completion::Start(start) => start::start_run(decider, *start),

@@ -117,6 +117,10 @@ impl<'t> LineBuilder<'t> {
                 let text = "not taken over from the agent's git".to_owned();
                 self.lines.push(TimelineLine::new(LineKind::Aside, RUN, text).detail(&what.join(", ")));
             }
+            Event::SnapshotGaps { what } => {
+                let text = "not in the snapshots of the working tree".to_owned();
+                self.lines.push(TimelineLine::new(LineKind::Aside, RUN, text).detail(&what.join("; ")));
+            }
             Event::ChangedByOthers { step, paths, .. } => {
                 self.about(fold, step, "files changed by someone else meanwhile", &paths.join(", "));
             }

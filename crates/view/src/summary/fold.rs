@@ -211,6 +211,7 @@ impl RunFold {
                 self.view.main_checkout_more += more;
             }
             Event::LeftInGit { what } => self.view.left_in_git.extend(what.iter().cloned()),
+            Event::SnapshotGaps { what } => self.view.snapshot_gaps.extend(what.iter().cloned()),
             Event::CommandFinished { .. } => self.executed(seq, event),
             Event::HandedOff { step, key, value, scalar, .. } => {
                 let row = HandoffRow {

@@ -100,6 +100,9 @@ impl RunView {
         if !self.left_in_git.is_empty() {
             put("left_in_git", json!(self.left_in_git));
         }
+        if !self.snapshot_gaps.is_empty() {
+            put("snapshot_gaps", json!(self.snapshot_gaps));
+        }
         if !self.questions.is_empty() {
             // An answer may wait for the run to go on.
             let last = self.questions.len() - 1;

@@ -276,6 +276,8 @@ pub struct RunView {
     pub main_checkout_more: u64,
     /// What agents changed in their git folder and the run did not take over, in words.
     pub left_in_git: BTreeSet<String>,
+    /// What the snapshots of its working tree leave out, beside what git ignores.
+    pub snapshot_gaps: BTreeSet<String>,
     /// The tools that agents used, in the order of their answers.
     pub tools: Vec<ToolRow>,
     /// The number of further uses, which the journal does not keep.
@@ -382,6 +384,7 @@ impl RunView {
             main_checkout: BTreeSet::new(),
             main_checkout_more: 0,
             left_in_git: BTreeSet::new(),
+            snapshot_gaps: BTreeSet::new(),
             tools: Vec::new(),
             tools_more: 0,
             rows: Vec::new(),

@@ -21,7 +21,7 @@ pub(crate) struct RestoreArgs {
     /// The moment: the end of a visit as STEP#VISIT, of the last visit as STEP, or a record by its number
     #[arg(long, value_name = "VISIT")]
     pub(crate) at: String,
-    /// These files and folders [default: what the run changed after that moment]
+    /// These files and folders [default: what the run changed after that moment]; files that git ignores are not recorded
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
     /// Only list the files that would change
@@ -88,6 +88,9 @@ pub(in crate::cli::commands) fn restore_files(
         (_, true) => format!("{} would be as after {}", plural(n, "file"), moment.name),
         (_, false) => format!("{} as after {}; nothing was committed", plural(n, "file"), moment.name),
     });
+    for gap in &view.snapshot_gaps {
+        print::print_line(&format!("note: {}", clean_to_one_line(gap)));
+    }
     if let Some(kept) = kept {
         print::print_line(&format!(
             "before  kept as `{kept}`; `git restore --source {kept} -- PATH` brings a file back"
