@@ -117,10 +117,14 @@ pub(crate) fn replay_edited(
     let was = view_of(journal, id)?;
     let view = view_of_entries(id, &replay.entries);
     let other = find_other_visit(&was, &view, &replay.stop);
-    let rest =
-        matches!(replay.stop, ReplayStop::Needs { .. }).then(|| price_rest(&start, &replay, edited, config));
+    // A limit that was raised in the recorded run can be reached.
+    let iterations_max = was.iterations_max.max(replay.run.progress.iterations_max);
+    let rest = match replay.stop {
+        ReplayStop::Needs { .. } => price_rest(&start, &replay, edited, iterations_max, config),
+        ReplayStop::Ended | ReplayStop::Waits => None,
+    };
     let EditedReplay { used, recorded, asked_otherwise, stop, .. } = replay;
-    Ok(EditedRun { view, other, used, recorded, asked_otherwise, stop, rest: rest.flatten() })
+    Ok(EditedRun { view, other, used, recorded, asked_otherwise, stop, rest })
 }
 
 /// How the run would have started with an edited flow.
@@ -160,7 +164,11 @@ fn start_in_flow(
         params,
         iterations_max,
         asks_max: price_without_sensitivity(edited, &terms).asks_max(),
-        report_dir: reads_report_dir(edited).then(|| home.reports(id).display().to_string().into()),
+        // As the recorded prompts name it, also on another machine.
+        report_dir: started
+            .report_dir
+            .clone()
+            .or_else(|| reads_report_dir(edited).then(|| home.reports(id).display().to_string().into())),
         ..started
     })
 }
@@ -196,6 +204,7 @@ fn price_rest(
     started: &RunStarted,
     replay: &EditedReplay,
     edited: &Flow,
+    iterations_max: u32,
     config: &Config,
 ) -> Option<Certificate> {
     let run = &replay.run;
@@ -204,7 +213,7 @@ fn price_rest(
     }
     let entry = edited.find(&run.progress.node.as_ref()?.step)?;
     let asked = ModelChoice { provider: Some(&started.provider), model: started.model.as_deref() };
-    let left = run.progress.iterations_max.saturating_sub(run.progress.iterations.saturating_sub(1));
+    let left = iterations_max.saturating_sub(run.progress.iterations.saturating_sub(1));
     let budget = cuegate_engine::Budget::default();
     let terms = cost_terms_of_flow(edited, asked, &budget, Some(left), Some(started.repairs_max), config);
     Some(price_without_sensitivity(&Flow { entry, ..edited.clone() }, &terms))

@@ -1,12 +1,14 @@
 //! Finds a moment of a run by what a person types: a visit of a step, or the number of a record.
 
-use cuegate_engine::{Run, TreeState};
+use std::collections::BTreeSet;
+
+use cuegate_engine::{Event, Run, TreeState};
 use cuegate_flow::diagnostics::find_nearest_name;
 use cuegate_journal::{Journal, RunId};
-use cuegate_runner::read_each_record;
+use cuegate_runner::{read_each_record, worktree::Trees};
 use cuegate_view::{SpanKind, Spans, StampedRecord};
 
-use crate::{Failure, project::first_tree};
+use crate::{Failure, project::first_tree, run_changes::RunChanges};
 
 /// A part of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +25,31 @@ pub(crate) struct Moment {
 pub(crate) struct TreesAround {
     pub(crate) before: TreeState,
     pub(crate) after: TreeState,
+    /// Trees before and after what others changed in between: while the run waited, or with a step that only reads.
+    pub(crate) waits: Vec<(String, String)>,
+}
+
+impl TreesAround {
+    /// What the run changed in between.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub(crate) fn changes(self, trees: &Trees) -> Result<RunChanges, Failure> {
+        let mut others = BTreeSet::new();
+        for (before, after) in &self.waits {
+            others.extend(trees.changes(before, after)?.into_iter().map(|change| change.path));
+        }
+        let changed = trees.changes(&self.before.tree, &self.after.tree)?;
+        let own: Vec<String> =
+            changed.into_iter().map(|change| change.path).filter(|path| !others.contains(path)).collect();
+        let own_tree = match others.is_empty() {
+            true => None,
+            false => Some(trees.with_entries_of(&self.before.tree, &self.after.tree, &own)?),
+        };
+        let mut changes = RunChanges::between(self.before, self.after);
+        changes.own_tree = own_tree;
+        Ok(changes)
+    }
 }
 
 /// Finds `fix`, its last visit; `fix#2`; or `37`, the record of this number.
@@ -75,8 +102,14 @@ pub(crate) fn find_moment(journal: &dyn Journal, id: &RunId, typed: &str) -> Res
         let message = format!("run {id} has no visit {number} of `{step}`");
         return Err(Failure::usage(message, format!("the last one is `{step}#{}`", last.visit)));
     };
-    let end = last_attempt.to_seq.unwrap_or(count.saturating_sub(1));
-    Ok(Moment { name: format!("visit {number} of `{step}`"), records: (first.from_seq, end) })
+    let name = format!("visit {number} of `{step}`");
+    Ok(match last_attempt.to_seq {
+        Some(end) => Moment { name, records: (first.from_seq, end) },
+        None => {
+            let records = (first.from_seq, count.saturating_sub(1));
+            Moment { name: format!("{name}, as far as it is recorded"), records }
+        }
+    })
 }
 
 /// The working tree after a record and after a later one; `None` if the run recorded no trees.
@@ -88,19 +121,30 @@ pub(crate) fn trees_around(
     id: &RunId,
     (from_seq, to_seq): (u64, u64),
 ) -> Result<Option<TreesAround>, Failure> {
-    let (mut before, mut run) = (None, Run::default());
+    let (mut before, mut run, mut waits) = (None, Run::default(), Vec::new());
     read_each_record(journal, id, 0, |entry| {
         if entry.seq > to_seq {
             return;
         }
+        let former = run.tree.as_ref().map(|tree| tree.tree.clone());
         run.apply_record(&entry.events);
         if entry.seq <= from_seq {
             before.clone_from(&run.tree);
+            return;
+        }
+        let by_others = |event: &Event| {
+            matches!(event, Event::Resumed(_) | Event::PersonAnswered { .. } | Event::ChangedByOthers { .. })
+        };
+        if let (Some(former), Some(now)) = (former, &run.tree)
+            && former != now.tree
+            && entry.events.iter().any(by_others)
+        {
+            waits.push((former, now.tree.clone()));
         }
     })?;
     let before = match before {
         None if from_seq == 0 => first_tree(journal, run.started())?,
         before => before,
     };
-    Ok(before.zip(run.tree).map(|(before, after)| TreesAround { before, after }))
+    Ok(before.zip(run.tree).map(|(before, after)| TreesAround { before, after, waits }))
 }

@@ -286,7 +286,7 @@ impl Completion {
     }
 
     /// The working tree afterwards.
-    pub(crate) fn seen(&self) -> Option<&TreeChange> {
+    pub fn seen(&self) -> Option<&TreeChange> {
         match self {
             Completion::Answered { seen, .. }
             | Completion::Faulted { seen, .. }

@@ -59,7 +59,7 @@ pub fn explain_run(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZon
     }
     add("led here", led);
     add("repeats", describe_repetition(view).into_iter().collect());
-    if view.iterations >= view.iterations_max {
+    if view.iterations >= view.iterations_max && view.state != RunState::Ended(EndState::Completed) {
         let (is, most) = (format_count(view.iterations.into()), format_count(view.iterations_max.into()));
         add("limit", vec![format!("iteration {is} of at most {most}")]);
     }
@@ -79,7 +79,7 @@ pub fn why_json(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone) 
         "schema": "cuegate/why/v1",
         "run": view.run,
         "state": view.state.as_str(),
-        "outcome": describe_run_outcome(view, zone),
+        "outcome": describe_outcome(view, zone),
     });
     for Reason { label, lines } in explain_run(view, texts, now_ms, zone) {
         object[label.replace(' ', "_")] = json!(lines);
@@ -90,7 +90,7 @@ pub fn why_json(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone) 
 /// The state of a run with its reasons, as text.
 pub fn render_why(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone) -> String {
     let mut lines = vec![format!("{}  run {}", view.flow, view.run)];
-    for (index, line) in describe_run_outcome(view, zone).iter().enumerate() {
+    for (index, line) in describe_outcome(view, zone).iter().enumerate() {
         lines.push(format_labelled_line(if index == 0 { "state" } else { "" }, line));
     }
     for Reason { label, lines: texts } in explain_run(view, texts, now_ms, zone) {
@@ -136,7 +136,7 @@ fn list_causes(view: &RunView, texts: Texts<'_>) -> Vec<String> {
         ));
     }
     let Some(last) = view.rows.iter().rev().find(|row| row.parent.is_none()) else { return causes };
-    if let Some(by) = &last.overridden_by {
+    if let Some(by) = last.overridden_by.as_ref().filter(|_| !has_failed) {
         let by = by.strip_prefix("monitor:").unwrap_or(by);
         causes.push(clean_to_one_line(&format!("the monitor `{by}` chose the next step, not the answer")));
     }
@@ -157,6 +157,13 @@ fn list_causes(view: &RunView, texts: Texts<'_>) -> Vec<String> {
         ));
     }
     causes
+}
+
+fn describe_outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
+    match view.is_answered {
+        true => vec![format!("answered, and goes on with `cuegate resume {}`", view.run)],
+        false => describe_run_outcome(view, zone),
+    }
 }
 
 fn describe_visit(row: &VisitRow) -> String {

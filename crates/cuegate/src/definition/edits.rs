@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 /// A step that is another one in an edited workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StepEdit {
+    /// Empty for the workflow as a whole.
     pub(crate) step: String,
     /// What was edited: `prompt`, `transitions` and so on; or `new`, `gone`.
     pub(crate) what: Vec<String>,
@@ -22,7 +23,7 @@ pub(crate) struct StepEdit {
 /// The steps that differ between two workflows; `at` is the step that the run is at.
 pub(crate) fn list_step_edits(recorded: &Flow, edited: &Flow, at: Option<&str>) -> Vec<StepEdit> {
     let (was, is) = (describe_steps(recorded), describe_steps(edited));
-    let ahead = list_steps_ahead(edited, at);
+    let [ahead, ahead_before] = [edited, recorded].map(|flow| list_steps_ahead(flow, at));
     let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
     let edits = names.into_iter().filter_map(|name| {
         let what: Vec<String> = match (was.get(name), is.get(name)) {
@@ -34,10 +35,22 @@ pub(crate) fn list_step_edits(recorded: &Flow, edited: &Flow, at: Option<&str>) 
             (None, _) => vec!["new".to_owned()],
             (_, None) => vec!["gone".to_owned()],
         };
+        // What is gone no longer follows in the edited workflow, but in that of the run it does.
+        let ahead = if is.contains_key(name) { &ahead } else { &ahead_before };
         let matters = ahead.as_ref().is_none_or(|ahead| ahead.contains(name));
         (!what.is_empty()).then(|| StepEdit { step: name.clone(), what, matters })
     });
-    edits.collect()
+    let whole = list_workflow_edits(recorded, edited);
+    let whole = (!whole.is_empty()).then(|| StepEdit { step: String::new(), what: whole, matters: true });
+    edits.chain(whole).collect()
+}
+
+/// What is another thing in the workflow as a whole: limits, monitors, parameters and so on.
+fn list_workflow_edits(recorded: &Flow, edited: &Flow) -> Vec<String> {
+    let [was, is] = [recorded, edited].map(show_json);
+    let keys = is.as_object().into_iter().flatten().map(|(key, _)| key);
+    let others = keys.filter(|key| *key != "steps" && was.get(key.as_str()) != is.get(key.as_str()));
+    others.map(|key| if key == "entry" { "first step" } else { key.as_str() }.to_owned()).collect()
 }
 
 /// The steps that can follow on this one, itself included; `None` if it is not there.
@@ -93,6 +106,7 @@ pub(crate) fn describe_step_edits(edits: &[StepEdit]) -> Vec<String> {
         match what.as_slice() {
             ["new"] => format!("new step `{}`", edit.step),
             ["gone"] => format!("`{}` is gone", edit.step),
+            what if edit.step.is_empty() => format!("{} of the workflow", what.join(", ")),
             what => format!("{} of `{}`", what.join(", "), edit.step),
         }
     };

@@ -24,17 +24,30 @@ pub struct AdoptedWorkflow {
 }
 
 impl AdoptedWorkflow {
-    /// Checks that a run can go on with it where it is.
+    /// Checks that a run can go on with it where it is; `retry` is the step to enter, if a person named one.
     ///
     /// # Errors
     /// When the step that the run is at is another kind of step, or a parameter has no value.
-    pub(super) fn check(&self, id: &RunId, run: &Run, recorded: &Flow) -> Result<(), Failure> {
+    pub(super) fn check(
+        &self,
+        id: &RunId,
+        run: &Run,
+        recorded: &Flow,
+        retry: Option<Option<&str>>,
+    ) -> Result<(), Failure> {
         let started = run.started();
         let lacks = |param: &&Param| !started.params.contains_key(&param.name);
         if let Some(param) = self.flow.params.iter().find(lacks) {
             return Err(Failure::usage(
                 format!("run {id} has no value for the parameter `{}` of the edited workflow", param.name),
                 "start a new run",
+            ));
+        }
+        let retried = retry.and_then(|from| from.map(Str::from).or_else(|| run.progress.last_step.clone()));
+        if let Some(step) = retried.filter(|step| self.flow.find(step).is_none()) {
+            return Err(Failure::usage(
+                format!("the edited workflow has no step `{step}`, at which the run would be retried"),
+                format!("`cuegate retry {id} --flow PATH --from STEP` retries another one"),
             ));
         }
         let Some(node) = &run.progress.node else { return Ok(()) };

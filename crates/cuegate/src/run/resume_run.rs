@@ -236,7 +236,8 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     let (recorded, settings) = reload_with(&**journal, id, &run)?;
     let (flow, settings) = match &again.workflow {
         Some(adopted) => {
-            adopted.check(id, &run, &recorded)?;
+            let retry = again.retry.as_ref().map(|(from, _)| from.as_deref());
+            adopted.check(id, &run, &recorded, retry)?;
             (adopted.flow.clone(), adopted.settings.clone())
         }
         None => (recorded, settings),

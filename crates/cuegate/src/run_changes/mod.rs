@@ -90,6 +90,8 @@ pub(crate) struct RunChanges {
     pub(crate) to: TreeState,
     /// The first tree with what the run changed, and nothing of others.
     pub(crate) own_tree: Option<String>,
+    /// Paths that the run was seen to change.
+    own: BTreeSet<String>,
     /// Paths that both the run and others changed.
     pub(crate) shared: BTreeSet<String>,
     /// Whether HEAD moved while no agent worked.
@@ -109,24 +111,33 @@ impl RunChanges {
             }
         }
         let shared = own.iter().filter(|path| others.contains(**path)).map(|path| (*path).clone()).collect();
+        let own: BTreeSet<String> = own.into_iter().cloned().collect();
         let own_tree = match trees.filter(|_| !others.is_empty()) {
             Some(trees) => {
-                let own: Vec<String> = own.into_iter().cloned().collect();
+                let own: Vec<String> = own.iter().cloned().collect();
                 Some(trees.with_entries_of(&from.tree, &to.tree, &own)?)
             }
             None => None,
         };
-        Ok(Some(RunChanges { from, to, own_tree, shared, moved_by_others: history.moved_by_others }))
+        Ok(Some(RunChanges { from, to, own_tree, own, shared, moved_by_others: history.moved_by_others }))
     }
 
     /// Those between two moments, whoever made them.
     pub(crate) fn between(from: TreeState, to: TreeState) -> RunChanges {
-        RunChanges { from, to, own_tree: None, shared: BTreeSet::new(), moved_by_others: false }
+        let (own, shared) = (BTreeSet::new(), BTreeSet::new());
+        RunChanges { from, to, own_tree: None, own, shared, moved_by_others: false }
     }
 
     /// The tree with the changes of the run.
     pub(crate) fn last_tree(&self) -> &str {
         self.own_tree.as_deref().unwrap_or(&self.to.tree)
+    }
+
+    /// The paths that the run changed at any time, and nobody else; also those that it changed back.
+    pub(crate) fn touched(&self, trees: &Trees) -> Result<BTreeSet<String>, Failure> {
+        let changed = trees.changes(&self.from.tree, self.last_tree())?.into_iter().map(|change| change.path);
+        let all = changed.chain(self.own.iter().cloned());
+        Ok(all.filter(|path| !self.shared.contains(path)).collect())
     }
 
     pub(crate) fn patch(&self, trees: &Trees) -> Result<Vec<u8>, Failure> {

@@ -198,6 +198,9 @@ fn killed_anywhere_ends_the_same() {
         assert_eq!(end_of(&project), expected, "{told}");
         let replayed = project.run(&["replay"]);
         assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
+        // What a kill left in the files is no other way through the workflow.
+        let same = project.run(&["replay", "--flow", RUN[1]]);
+        assert!(same.code == 0 && same.stdout.contains("the same path to its end"), "{}{told}", same.stdout);
         all_gone(&project);
     }
     println!("{kills} kills in {runs} runs: {hits:?}");

@@ -71,7 +71,7 @@ fn a_run_decides_as_recorded() {
     assert_eq!((&rows[0]["run"], &rows[0]["same"]), (&json!(run), &json!(true)), "{rows}");
     assert_eq!(project.runs(), 1, "nothing was written");
     let none = project.run(&["replay", "--all", "--flow", "minimal"]);
-    assert_eq!((none.code, none.stdout.as_str()), (0, ""), "{}", none.stderr);
+    assert_eq!((none.code, none.stdout.as_str()), (2, ""), "{}", none.stderr);
 }
 
 #[test]
@@ -168,6 +168,52 @@ fn a_visit_can_be_seen_and_restored() {
     let before = ran.json()["before"].as_str().unwrap().to_owned();
     project.git(&["restore", "--source", &before, "--", "new.txt"]);
     assert_eq!(project.read("new.txt"), "1\n");
+    // Forth and back.
+    std::fs::remove_file(project.path().join("new.txt")).unwrap();
+    let ran = project.run(&["restore", "last", "--at", "more"]);
+    assert_eq!(ran.stdout, "half.txt\nnew.txt\n", "{}", ran.stderr);
+    assert_eq!(project.read("half.txt"), "all\n");
+    assert!(ran.stderr.contains("left    not known to be changed by the run, and other than then: mine.txt"));
+    assert_eq!(project.run(&["restore", "last", "--at", "work"]).code, 0);
+    assert_eq!(project.read("half.txt"), "half\n");
+    let none = project.run(&["restore", "last", "--at", "work", "nosuch"]);
+    assert_eq!(none.code, 2, "{}", none.stderr);
+    // A folder may hold what git ignores.
+    std::fs::remove_file(project.path().join("half.txt")).unwrap();
+    project.write("half.txt/script.json", "ignored");
+    let folder = project.run(&["restore", "last", "--at", "more"]);
+    assert_eq!(folder.code, 2, "{}", folder.stderr);
+    assert!(folder.stderr.contains("`half.txt` was a file then, and is a folder now"), "{}", folder.stderr);
+    assert!(project.path().join("half.txt/script.json").exists() && !project.path().join("new.txt").exists());
+}
+
+#[test]
+fn what_a_person_changes_while_a_run_waits_is_none_of_its_visits() {
+    let project = Project::empty();
+    let asks = WORKFLOW.replace(
+        "{ condition: Enough, next: check }",
+        "{ condition: Enough, next: check, requires_user_input: true }",
+    );
+    project.write(".takt/workflows/it.yaml", &asks);
+    project.write(".gitignore", "/script.json\n");
+    project.write("theirs.txt", "before\n");
+    project.init();
+    let answer =
+        |step: &str, outcome: &str| json!({"step": step, "output": {"outcome": outcome, "response": "x"}});
+    let mut writes = answer("more", "Enough");
+    writes["writes"] = json!([{"path": "own.txt", "content": "own\n"}]);
+    let answers = json!({"answers": [answer("work", "More to do"), writes, answer("check", "Good")]});
+    project.write("script.json", &answers.to_string());
+    let ran = project.run(&["run", "it", "Do it", "--script", "script.json"]);
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    project.write("theirs.txt", "after\n");
+    project.write("new.txt", "theirs\n");
+    let ran = project.run(&["answer", "last", "go on"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(project.run(&["diff", "last", "--at", "check", "--stat"]).stdout, "");
+    let ran = project.run(&["restore", "last", "--at", "work"]);
+    assert_eq!(ran.stdout, "own.txt\n", "{}", ran.stderr);
+    assert_eq!((project.read("theirs.txt"), project.read("new.txt")), ("after\n".into(), "theirs\n".into()));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use cuegate_engine::{
-    AskCommand, Command, Completion, Decided, Moment, Run, RunStarted, Start, State, WaitKind,
+    AskCommand, Command, Completion, Decided, Moment, PromptPart, Run, RunStarted, Start, State, WaitKind,
     list_pending_commands,
 };
 use cuegate_flow::{
@@ -69,7 +69,7 @@ struct Recording {
     seq: u64,
     moment: Moment,
     command: Command,
-    /// The working tree before it.
+    /// The working tree after the result before it.
     tree: Option<String>,
     completion: Completion,
 }
@@ -112,6 +112,7 @@ pub fn replay_in_flow(
         edited,
         same_answers,
         moment,
+        tree: None,
         last: 0,
         replay: EditedReplay {
             run: Run::default(),
@@ -123,7 +124,9 @@ pub fn replay_in_flow(
         },
         tape,
     };
-    player.decide(moment, Completion::Start(Box::new(Start { started: start })));
+    let start = Completion::Start(Box::new(Start { started: start }));
+    player.tree = tree_after(&start);
+    player.decide(moment, start);
     player.replay.stop = player.play();
     Ok(player.replay)
 }
@@ -135,12 +138,13 @@ fn read_tape(
     flow: &Arc<Flow>,
     load: &mut FlowLoader<'_>,
 ) -> Result<Tape, Error> {
-    let (mut run, mut tape, mut flow) = (Run::default(), Tape::default(), flow.clone());
+    let (mut run, mut tape, mut flow, mut tree) = (Run::default(), Tape::default(), flow.clone(), None);
     read_each_decision(journal, id, |record| {
         let (moment, seq) = (record.moment(), record.seq);
         let DecidedRecord { decided: Decided { completion, events }, .. } = record;
         let Some(now) = flow_for(&run, &completion, &flow, load) else { return ControlFlow::Break(()) };
         flow = now;
+        let after = tree_after(&completion);
         match completion {
             Completion::Start(_) => tape.started = Some(moment),
             // Whatever was interrupted went on later, or did not.
@@ -152,7 +156,7 @@ fn read_tape(
                     if let Some(command) = pending.into_iter().find(|pending| pending.id() == command) {
                         let place = place_of(&flow, &run, &command);
                         tape.count += 1;
-                        let tree = tree_of(&run);
+                        let tree = tree.clone();
                         let recording = Recording { seq, moment, command, tree, completion };
                         tape.results.entry(place).or_default().push(recording);
                     }
@@ -160,6 +164,7 @@ fn read_tape(
             },
         }
         run.apply_record(&events);
+        tree = after.or(tree.take());
         ControlFlow::Continue(())
     })?;
     tape.results.values_mut().for_each(|results| results.reverse());
@@ -175,6 +180,8 @@ struct Player<'p> {
     tape: Tape,
     /// The time of the last decision.
     moment: Moment,
+    /// The working tree after the last result.
+    tree: Option<String>,
     /// The last recorded result that was used.
     last: u64,
     replay: EditedReplay,
@@ -252,6 +259,7 @@ impl Player<'_> {
         }
         self.replay.used += 1;
         self.last = self.last.max(recording.seq);
+        self.tree = tree_after(&recording.completion).or(self.tree.take());
         self.decide(recording.moment, recording.completion.for_command(command.id()));
     }
 
@@ -305,7 +313,7 @@ impl Player<'_> {
             _ => Some("kind"),
         };
         // The same words about other files are another question.
-        differs.or_else(|| (recording.tree != tree_of(&self.replay.run)).then_some("working tree"))
+        differs.or_else(|| (recording.tree != self.tree).then_some("working tree"))
     }
 
     fn ask_difference(&self, recorded: &AskCommand, now: &AskCommand) -> Option<&'static str> {
@@ -317,13 +325,25 @@ impl Player<'_> {
             ("schema", schema(self.recorded, recorded) != schema(self.edited, now)),
             ("permission", recorded.boundary != now.boundary),
             ("model", recorded.model != now.model),
+            ("session", conversation_of(recorded) != conversation_of(now)),
         ];
         differences.into_iter().find(|(_, differs)| *differs).map(|(what, _)| what)
     }
 }
 
-fn tree_of(run: &Run) -> Option<String> {
-    run.tree.as_ref().map(|tree| tree.tree.clone())
+/// The conversation that a call goes on with, and what is retold without it.
+fn conversation_of(ask: &AskCommand) -> (Option<&str>, &[PromptPart]) {
+    (ask.session.as_ref().map(|session| session.id.as_str()), &ask.without_session)
+}
+
+/// The working tree after a result. What an interruption left in it, or somebody changed while the run waited, was found by
+/// the recorded run alone and is no part of any result.
+fn tree_after(completion: &Completion) -> Option<String> {
+    let tree = match completion {
+        Completion::Start(start) => start.started.tree.as_ref(),
+        result => result.command().and(result.seen()).map(|seen| &seen.tree),
+    };
+    tree.map(|tree| tree.tree.clone())
 }
 
 /// The place of a pending command.

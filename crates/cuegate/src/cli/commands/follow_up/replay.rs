@@ -94,10 +94,12 @@ pub(in crate::cli::commands) fn replay_runs(place: &ProjectPlace, args: &ReplayA
             Err(failure) => return Err(failure),
         }
     }
+    if replayed == 0 && code == exit::DONE {
+        let hint = "`cuegate runs` lists the runs; with `--flow` only those of the workflow with the same name count";
+        return Err(Failure::usage("there are no such runs to replay", hint));
+    }
     if args.json {
         print::print_json(&json!({"schema": "cuegate/replay/v1", "runs": rows}));
-    } else if replayed == 0 && code == exit::DONE {
-        print::print_line("there are no such runs");
     } else if args.all {
         print::print_data(&format!("{} replayed", plural(replayed as u64, "run")));
     }
@@ -235,8 +237,12 @@ fn print_edited(run: &RunId, edited: &EditedRun) {
         plural(*recorded as u64, "recorded result")
     ));
     if let Some((was, is)) = &edited.other {
-        print::print_data(&format!("  recorded  {}", visit_line(was.as_ref())));
-        print::print_data(&format!("  now       {}", visit_line(is.as_ref())));
+        let end = match edited.stop {
+            ReplayStop::Waits => "asks a person",
+            _ => view.state.as_str(),
+        };
+        print::print_data(&format!("  recorded  {}", visit_line(was.as_ref(), "no further visit")));
+        print::print_data(&format!("  now       {}", visit_line(is.as_ref(), end)));
     }
     for (step, visit, what) in &edited.asked_otherwise {
         print::print_data(&format!("  used though the {what} of visit {visit} of `{step}` is another one"));
@@ -258,8 +264,8 @@ fn print_edited(run: &RunId, edited: &EditedRun) {
     }
 }
 
-fn visit_line(row: Option<&VisitRow>) -> String {
-    let Some(row) = row else { return "no further visit".to_owned() };
+fn visit_line(row: Option<&VisitRow>, without: &str) -> String {
+    let Some(row) = row else { return without.to_owned() };
     let outcome = row.outcome.as_deref().unwrap_or("no outcome");
     let target = row.target.as_deref().map(|target| format!(" → {}", target_word(target)));
     clean_to_one_line(&format!("{} #{}: {outcome}{}", row.step, row.visit, target.unwrap_or_default()))

@@ -91,7 +91,7 @@ pub(in crate::cli::commands) fn resume_stopped_run(
 
 pub(super) fn continue_run(
     place: &ProjectPlace,
-    args: ResumeArgs,
+    mut args: ResumeArgs,
     retry: Option<(Option<String>, Option<String>)>,
 ) -> Result<u8, Failure> {
     if args.background {
@@ -106,6 +106,10 @@ pub(super) fn continue_run(
     let EffectiveConfig { config, adopted } = settings;
     if args.take_over {
         take_over(place, &*journal, &id)?;
+    }
+    let workflow = args.flow.as_deref().map(|path| load_edited(place, &*journal, &id, path)).transpose()?;
+    if let Some(workflow) = &workflow {
+        args.max_iterations = args.max_iterations.or(adopted_limit(&*journal, &id, workflow)?);
     }
     if !cuegate_runner::has_inbox_answer(&*journal, &id)? {
         prompt_user::prompt_and_post_answer(&*journal, &id)?;
@@ -126,7 +130,6 @@ pub(super) fn continue_run(
         wait_for_limit(&*journal, &id)?;
     }
     let script = args.script.as_deref().map(run::read_script).transpose()?;
-    let workflow = args.flow.as_deref().map(|path| load_edited(place, &*journal, &id, path)).transpose()?;
     let again = ResumeRequest {
         iterations_max: args.max_iterations,
         repairs_max: args.repairs,
@@ -232,6 +235,18 @@ fn load_edited(
     Ok(AdoptedWorkflow { flow, settings, definition, texts: files.into_values().collect() })
 }
 
+/// The iteration limit of an edited workflow, if the run has that of its own.
+fn adopted_limit(
+    journal: &dyn Journal,
+    id: &RunId,
+    workflow: &AdoptedWorkflow,
+) -> Result<Option<u32>, Failure> {
+    let run = cuegate_runner::read_run(journal, id)?;
+    let own = reload_flow(journal, id, &run)?.limits.iterations_max;
+    let limit = workflow.flow.limits.iterations_max;
+    Ok((run.progress.iterations_max == own && limit != own).then_some(limit))
+}
+
 /// What was edited in the files of the workflow since the run has them, and whether that would matter from here on.
 fn describe_edits(place: &ProjectPlace, journal: &dyn Journal, id: &RunId, run: &Run) -> Option<String> {
     let started = run.started();
@@ -271,8 +286,12 @@ fn describe_edits(place: &ProjectPlace, journal: &dyn Journal, id: &RunId, run: 
 fn changed_sources(place: &ProjectPlace, started: &RunStarted) -> Vec<String> {
     let root = place.home.root();
     let is_changed = |source: &&SourceBlob| {
-        let now = std::fs::read(root.join(&source.path));
-        now.is_ok_and(|bytes| BlobRef::for_bytes(&bytes) != source.blob)
+        // The files of a built-in workflow are written anew by each run.
+        let is_built_in = source.path.starts_with(".cuegate/");
+        match std::fs::read(root.join(&source.path)) {
+            Ok(bytes) => BlobRef::for_bytes(&bytes) != source.blob,
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound && !is_built_in,
+        }
     };
     started
         .sources
@@ -409,6 +428,12 @@ fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &ResumeArgs) -> Result
         State::New | State::Running | State::Suspended(_) => return Ok(None),
     };
     print::print_line(&format!("run {id} cannot continue: {why}"));
+    if args.flow.is_some() && matches!(&run.state, State::Suspended(_)) {
+        print::print_line(&format!(
+            "note: the edited workflow was not adopted; `cuegate answer {id} \"…\" --no-continue` leaves the rest to `cuegate \
+             resume {id} --flow PATH`"
+        ));
+    }
     if args.json {
         print::print_json(&view_of(journal, id)?.to_json(&texts_of_run(journal, id)));
     }

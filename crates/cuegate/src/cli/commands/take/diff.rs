@@ -10,7 +10,7 @@ use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
 use crate::project::FoldedRun;
 use crate::run_changes::{RunChanges, open_trees};
-use crate::visits::{TreesAround, find_moment, trees_around};
+use crate::visits::{find_moment, trees_around};
 use crate::{Failure, exit, project};
 use clap::Args;
 
@@ -42,8 +42,10 @@ pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs
     let moment = args.at.as_deref().map(|at| find_moment(&*journal, &id, at)).transpose()?;
     let changed = match &moment {
         None => RunChanges::of(&history, trees.as_ref())?,
-        Some(moment) => trees_around(&*journal, &id, moment.records)?
-            .map(|TreesAround { before, after }| RunChanges::between(before, after)),
+        Some(moment) => match (trees_around(&*journal, &id, moment.records)?, &trees) {
+            (Some(around), Some(trees)) => Some(around.changes(trees)?),
+            _ => None,
+        },
     };
     let Some(mut changed) = changed else {
         return Err(Failure::usage(
@@ -101,7 +103,7 @@ pub(in crate::cli::commands) fn patch_of_run(
         return changed.map(|changed| changed.patch(&trees)).transpose();
     };
     let around = trees_around(journal, id, (from_seq, to_seq))?;
-    Ok(around.map(|around| trees.patch(&around.before.tree, &around.after.tree)).transpose()?)
+    around.map(|around| around.changes(&trees)?.patch(&trees)).transpose()
 }
 
 /// The command that takes the work of a run back, whose files were compared.

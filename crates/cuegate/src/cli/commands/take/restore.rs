@@ -1,15 +1,17 @@
 //! `restore`: brings files back as they were at a moment of a run.
 
+use cuegate_runner::worktree::{Change, ChangeKind, Trees};
 use cuegate_view::{Liveness, RunState, clean_to_one_line, plural};
 use serde_json::json;
 
 use crate::cli::commands::ProjectPlace;
 use crate::cli::commands::shared_args::RunRef;
+use crate::cli::commands::take::diff::quote_shell_path;
 use crate::cli::print;
 use crate::project::FoldedRun;
 use crate::run::resume_run::tree_owner;
 use crate::run::tree_lock::TreeLock;
-use crate::run_changes::open_trees;
+use crate::run_changes::{RunChanges, open_trees};
 use crate::visits::{find_moment, trees_around};
 use crate::{Failure, exit, project};
 use clap::Args;
@@ -59,58 +61,123 @@ pub(in crate::cli::commands) fn restore_files(
             format!("`cuegate diff {id} --at {}` prints what was changed then", args.at),
         ));
     }
-    let now = trees.set_aside()?;
-    let at = &around.after.tree;
-    let last = history.run.tree.as_ref().map_or(at, |tree| &tree.tree);
-    // What the run never touched is somebody's own, unless it is named.
-    let candidates = trees.changes(at, if args.paths.is_empty() { last } else { &now })?;
-    let wanted = select_paths(place, &candidates, args);
+    let Some(own) = RunChanges::of(&history, Some(&trees))? else {
+        return Err(Failure::environment(format!("the files of run {id} were not recorded")));
+    };
+    let (now, at) = (trees.set_aside()?, &around.after.tree);
+    let differing: Vec<String> = trees.changes(at, &now)?.into_iter().map(|change| change.path).collect();
+    let (wanted, left) = match args.paths.is_empty() {
+        // What the run did not change is somebody's own, unless it is named.
+        true => {
+            let touched = own.touched(&trees)?;
+            differing.into_iter().partition(|path| touched.contains(path))
+        }
+        false => (select_paths(place, &trees, &differing, &args.paths)?, Vec::new()),
+    };
     let to = trees.with_entries_of(&now, at, &wanted)?;
+    refuse_folders(&trees, &trees.changes(&now, &to)?)?;
     let mut kept = None;
     let changes = if args.dry_run || wanted.is_empty() {
         trees.changes(&now, &to)?
     } else {
-        kept = Some(trees.keep_aside(&now)?);
-        trees.apply(&now, &to)?
+        let reference = trees.keep_aside(&now)?;
+        let restored = trees.apply(&now, &to).map_err(|error| Failure {
+            hint: Some(format!("what was there is kept: `{}`", restore_command(&trees, &reference, "."))),
+            ..Failure::from(cuegate_runner::Error::from(error))
+        })?;
+        kept = Some(reference);
+        restored
     };
     let files: Vec<String> = changes.into_iter().map(|change| change.path).collect();
     if args.json {
         print::print_json(
             &json!({"schema": "cuegate/restore/v1", "run": id.as_str(), "seq": moment.records.1,
-            "restored": kept.is_some(), "files": files, "before": kept}),
+            "folder": trees.root(), "restored": kept.is_some(), "files": files, "left": left, "before": kept}),
         );
         return Ok(exit::DONE);
     }
     files.iter().for_each(|file| print::print_data(&clean_to_one_line(file)));
     let n = files.len() as u64;
+    let place = match view.place.owned {
+        true => format!(" in `{}`", trees.root().display()),
+        false => String::new(),
+    };
     print::print_line(&match (n, args.dry_run) {
-        (0, _) => format!("nothing to restore: these files are as after {}", moment.name),
-        (_, true) => format!("{} would be as after {}", plural(n, "file"), moment.name),
-        (_, false) => format!("{} as after {}; nothing was committed", plural(n, "file"), moment.name),
+        (0, _) => format!("nothing to restore: what the run changed is as after {}", moment.name),
+        (_, true) => format!("{}{place} would be as after {}", plural(n, "file"), moment.name),
+        (_, false) => format!("{}{place} as after {}; nothing was committed", plural(n, "file"), moment.name),
     });
+    if !left.is_empty() {
+        let names: Vec<String> = left.iter().take(NAMES_MAX).map(|path| clean_to_one_line(path)).collect();
+        let more = left.len().saturating_sub(NAMES_MAX);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        print::print_line(&format!(
+            "left    not known to be changed by the run, and other than then: {}{more}; name them to restore them",
+            names.join(", ")
+        ));
+    }
     for gap in &view.snapshot_gaps {
         print::print_line(&format!("note: {}", clean_to_one_line(gap)));
     }
     if let Some(kept) = kept {
         print::print_line(&format!(
-            "before  kept as `{kept}`; `git restore --source {kept} -- PATH` brings a file back"
+            "before  `{}` brings a file back",
+            restore_command(&trees, &kept, "PATH")
         ));
     }
     Ok(exit::DONE)
 }
 
-/// The changed paths that are among those that a person typed.
+/// How many files are named that stay as they are.
+const NAMES_MAX: usize = 5;
+
+fn restore_command(trees: &Trees, kept: &str, path: &str) -> String {
+    format!("git -C {} restore --source {kept} -- {path}", quote_shell_path(trees.root()))
+}
+
+/// Fails where a file would take the place of a folder, which may hold files that git ignores.
+fn refuse_folders(trees: &Trees, changes: &[Change]) -> Result<(), Failure> {
+    let is_folder = |change: &&Change| {
+        change.kind != ChangeKind::Deleted
+            && trees.root().join(&change.path).symlink_metadata().is_ok_and(|about| about.is_dir())
+    };
+    match changes.iter().find(is_folder) {
+        None => Ok(()),
+        Some(change) => Err(Failure::usage(
+            format!("`{}` was a file then, and is a folder now", clean_to_one_line(&change.path)),
+            "move the folder away first; nothing was changed",
+        )),
+    }
+}
+
+/// The files that are other ones than then, among the paths that a person typed.
 fn select_paths(
     place: &ProjectPlace,
-    changes: &[cuegate_runner::worktree::Change],
-    args: &RestoreArgs,
-) -> Vec<String> {
-    let typed: Vec<String> = args.paths.iter().map(|path| place.shown(path)).collect();
-    let is_in = |path: &str, typed: &str| {
-        typed == "." || path == typed || path.strip_prefix(typed).is_some_and(|rest| rest.starts_with('/'))
-    };
-    let selected = |path: &&String| {
-        typed.is_empty() || typed.iter().any(|typed| is_in(path, typed.trim_end_matches('/')))
-    };
-    changes.iter().map(|change| &change.path).filter(selected).cloned().collect()
+    trees: &Trees,
+    differing: &[String],
+    typed: &[String],
+) -> Result<Vec<String>, Failure> {
+    let mut selected = Vec::new();
+    for path in typed {
+        let wanted = place.shown(path);
+        let wanted = wanted.trim_end_matches('/');
+        let is_in = |path: &&String| {
+            wanted == "."
+                || *path == wanted
+                || path.strip_prefix(wanted).is_some_and(|rest| rest.starts_with('/'))
+        };
+        let found: Vec<String> = differing.iter().filter(is_in).cloned().collect();
+        if found.is_empty() && !trees.root().join(wanted).starts_with(trees.root())
+            || found.is_empty() && trees.root().join(wanted).symlink_metadata().is_err()
+        {
+            return Err(Failure::usage(
+                format!("`{}` was not there then, and is not there now", clean_to_one_line(path)),
+                "give paths of files or folders in the working tree, as `git status` prints them",
+            ));
+        }
+        selected.extend(found);
+    }
+    selected.sort_unstable();
+    selected.dedup();
+    Ok(selected)
 }
