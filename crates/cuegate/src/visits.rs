@@ -83,6 +83,14 @@ pub(crate) fn find_moment(journal: &dyn Journal, id: &RunId, typed: &str) -> Res
     let visits = || (0..spans.visits()).filter_map(|index| spans.visit(index));
     let of_step = || visits().filter(|span| span.kind == SpanKind::Visit && *span.name == *step);
     let Some(last) = of_step().next_back() else {
+        // Members and judges work within the visit of a step.
+        let inner = spans.all().iter().rev().find(|span| span.kind == SpanKind::Ask && *span.name == *step);
+        if let Some(outer) = inner.and_then(|span| spans.all().get(span.parent?)) {
+            return Err(Failure::usage(
+                format!("`{step}` worked within visits of `{}`", outer.name),
+                format!("name such a visit: `{}#{}`", outer.name, outer.visit),
+            ));
+        }
         let names = visits().map(|span| &*span.name);
         let hint = match find_nearest_name(step, names.clone()) {
             Some(meant) => format!("did you mean `{meant}`?"),

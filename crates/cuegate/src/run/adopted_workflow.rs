@@ -54,7 +54,15 @@ impl AdoptedWorkflow {
         let step = |flow: &Flow| flow.find(&node.step).map(|step| outline_step(flow, flow.step(step)));
         match step(&self.flow) {
             None => Err(Failure::usage(
-                format!("the edited workflow has no step `{}`, at which the run is", node.step),
+                match node.step.split_once('@') {
+                    // Such a step is made for a rule, a judge or the commands of the step before.
+                    Some((step, _)) => {
+                        format!(
+                            "what follows on `{step}`, at which the run is, is another in the edited workflow"
+                        )
+                    }
+                    None => format!("the edited workflow has no step `{}`, at which the run is", node.step),
+                },
                 format!("`cuegate replay {id} --flow PATH` shows how far it would get; or start a new run"),
             )),
             now if now != step(recorded) => Err(Failure::usage(

@@ -208,8 +208,10 @@ fn what_a_person_changes_while_a_run_waits_is_none_of_its_visits() {
     assert_eq!(ran.code, 3, "{}", ran.stderr);
     project.write("theirs.txt", "after\n");
     project.write("new.txt", "theirs\n");
+    project.write(".takt/workflows/it.yaml", &asks.replace("Check.", "Check more."));
     let ran = project.run(&["answer", "last", "go on"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("changed since the run started: prompt of `check`"), "{}", ran.stderr);
     assert_eq!(project.run(&["diff", "last", "--at", "check", "--stat"]).stdout, "");
     let ran = project.run(&["restore", "last", "--at", "work"]);
     assert_eq!(ran.stdout, "own.txt\n", "{}", ran.stderr);

@@ -181,6 +181,9 @@ pub(in crate::cli::commands) fn answer_run(place: &ProjectPlace, args: AnswerArg
             "run {id}: the answer is recorded; `cuegate resume {id}` continues the run"
         ));
     })?;
+    if let Some(note) = resume::describe_edits(place, &*journal, &id, ready.run()) {
+        print::print_line(&note);
+    }
     go_on(place, &host, &id, ready, args.json)
 }
 

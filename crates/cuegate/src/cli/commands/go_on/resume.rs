@@ -248,7 +248,12 @@ fn adopted_limit(
 }
 
 /// What was edited in the files of the workflow since the run has them, and whether that would matter from here on.
-fn describe_edits(place: &ProjectPlace, journal: &dyn Journal, id: &RunId, run: &Run) -> Option<String> {
+pub(super) fn describe_edits(
+    place: &ProjectPlace,
+    journal: &dyn Journal,
+    id: &RunId,
+    run: &Run,
+) -> Option<String> {
     let started = run.started();
     let changed = changed_sources(place, started);
     if changed.is_empty() {
