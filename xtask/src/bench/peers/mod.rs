@@ -40,11 +40,25 @@ struct Peer {
     exit_code: i32,
 }
 
-/// Milliseconds a step, in one run and in [`MANY`] at the same time.
+/// Milliseconds of the shorter and of the longer runs.
 #[derive(Default)]
 struct Times {
-    alone: Vec<f64>,
-    together: Vec<f64>,
+    short: Vec<f64>,
+    long: Vec<f64>,
+}
+
+impl Times {
+    /// Milliseconds a step. Medians first: the start of a program varies more than many steps take.
+    fn per_step(self, (short, long): Lengths, runs: usize) -> f64 {
+        (median(self.long) - median(self.short)) / ((long - short) * runs) as f64
+    }
+}
+
+/// The times of one run and of [`MANY`] at the same time.
+#[derive(Default)]
+struct PeerTimes {
+    alone: Times,
+    together: Times,
 }
 
 /// Processes that end with the measurement.
@@ -70,16 +84,17 @@ impl Drop for Busy {
 pub(super) fn peers(cuegate: &Path, target: &Path, place: &Path) -> Result<(), String> {
     let peers = install(cuegate, &target.join("peers"), place)?;
     let mut floors = [Vec::new(), Vec::new()];
-    let mut times: Vec<[Times; 2]> = peers.iter().map(|_| Default::default()).collect();
+    let mut times: Vec<[PeerTimes; 2]> = peers.iter().map(|_| Default::default()).collect();
     for round in 0..ROUNDS {
         for (load, floors) in floors.iter_mut().enumerate() {
             let _busy = if load == 1 { Some(Busy::start()?) } else { None };
             floors.push(steps::write_floor(place)?);
             for (peer, times) in peers.iter().zip(&mut times) {
                 let name = format!("{round}-{load}");
-                times[load].alone.push(time_step(peer, peer.alone, 1, &format!("{name}-1"))?);
+                let times = &mut times[load];
+                time_runs(peer, peer.alone, 1, &format!("{name}-1"), &mut times.alone)?;
                 if let Some(lengths) = peer.together {
-                    times[load].together.push(time_step(peer, lengths, MANY, &format!("{name}-{MANY}"))?);
+                    time_runs(peer, lengths, MANY, &format!("{name}-{MANY}"), &mut times.together)?;
                 }
             }
         }
@@ -90,21 +105,26 @@ pub(super) fn peers(cuegate: &Path, target: &Path, place: &Path) -> Result<(), S
     let [idle, loaded] = floors.map(median);
     println!("| 2 KiB into zeros + `fdatasync` | {idle:.2} ms | {loaded:.2} ms | – | – |");
     for (peer, [idle, loaded]) in peers.iter().zip(times) {
-        let alone = |times: Vec<f64>| format!("{:.2} ms", median(times));
-        let rate = |times: Vec<f64>| match times.is_empty() {
-            true => "–".to_owned(),
-            false => format!("{:.0} /s", 1e3 / median(times)),
+        let alone = |times: Times| format!("{:.2} ms", times.per_step(peer.alone, 1));
+        let rate = |times: Times| match peer.together {
+            Some(lengths) => format!("{:.0} /s", 1e3 / times.per_step(lengths, MANY)),
+            None => "–".to_owned(),
         };
-        let (together, loaded_together) = (rate(idle.together), rate(loaded.together));
-        let (idle, loaded) = (alone(idle.alone), alone(loaded.alone));
-        println!("| {} | {idle} | {loaded} | {together} | {loaded_together} |", peer.name);
+        let cells = [alone(idle.alone), alone(loaded.alone), rate(idle.together), rate(loaded.together)];
+        println!("| {} | {} |", peer.name, cells.join(" | "));
     }
     Ok(())
 }
 
-/// Milliseconds a step.
-fn time_step(peer: &Peer, (short, long): Lengths, runs: usize, name: &str) -> Result<f64, String> {
-    let time = |steps: usize| {
+/// Takes the times of a shorter and a longer run, or of so many.
+fn time_runs(
+    peer: &Peer,
+    lengths: Lengths,
+    runs: usize,
+    name: &str,
+    times: &mut Times,
+) -> Result<(), String> {
+    for (steps, times) in [(lengths.0, &mut times.short), (lengths.1, &mut times.long)] {
         let mut commands = (peer.start)(steps, runs, &format!("{name}-{steps}"))?;
         let begun = Instant::now();
         let start = |command: &mut Command| {
@@ -117,10 +137,9 @@ fn time_step(peer: &Peer, (short, long): Lengths, runs: usize, name: &str) -> Re
                 return Err(format!("{} ended with {status}", peer.name));
             }
         }
-        Ok(ms(begun.elapsed()))
-    };
-    let (short_ms, long_ms) = (time(short)?, time(long)?);
-    Ok((long_ms - short_ms) / ((long - short) * runs) as f64)
+        times.push(ms(begun.elapsed()));
+    }
+    Ok(())
 }
 
 /// Installs the packages and describes the programs.
@@ -147,22 +166,22 @@ fn install(cuegate: &Path, packages: &Path, place: &Path) -> Result<Vec<Peer>, S
     Ok(vec![
         Peer {
             name: "Cuegate".to_owned(),
-            alone: (1_000, 3_000),
-            together: Some((100, 400)),
+            alone: (1_000, 5_000),
+            together: Some((200, 1_000)),
             start: start_cuegate(cuegate, place),
             exit_code: 0,
         },
         Peer {
             name: format!("LangGraph {LANGGRAPH}, SQLite"),
-            alone: (300, 900),
-            together: Some((20, 60)),
+            alone: (500, 2_000),
+            together: Some((20, 80)),
             start: start_script(&python, "run_langgraph.py", place),
             exit_code: 0,
         },
         Peer {
             name: format!("DBOS {DBOS}, SQLite"),
-            alone: (100, 400),
-            together: Some((10, 30)),
+            alone: (200, 1_200),
+            together: Some((10, 40)),
             start: start_script(&python, "run_dbos.py", place),
             exit_code: 0,
         },
