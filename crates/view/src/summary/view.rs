@@ -286,8 +286,8 @@ pub struct RunView {
     pub rows: Vec<VisitRow>,
     /// How many rows there were, forgotten ones included.
     pub ended_visits: usize,
-    /// The step of the last visit, and how often in a row it answered the same and changed no file; `None` below
-    /// [`REPEATS_MIN`].
+    /// The step of the last visit, and how often in a row it answered the same and changed no file; `None` below three
+    /// times.
     pub repeats: Option<(Str, u32)>,
     /// The visit that has not ended.
     pub open: Option<OpenVisit>,
