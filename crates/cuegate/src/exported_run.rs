@@ -21,6 +21,8 @@ use serde_json::Value;
 use crate::Failure;
 
 const SCHEMA: &str = "cuegate/export/v1";
+/// How such a file begins.
+const BEGINNING: &[u8] = br#"{"schema":"cuegate/export/"#;
 
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -64,7 +66,9 @@ pub(crate) fn write_run(
         let clean = environment_secrets().clean(&text);
         summary.redacted += u64::from(clean != text);
         summary.records += 1;
-        let json: Value = serde_json::from_str(&clean).map_err(std::io::Error::from).map_err(unwritten)?;
+        let mut json: Value =
+            serde_json::from_str(&clean).map_err(std::io::Error::from).map_err(unwritten)?;
+        drop_fence_key(&mut json);
         let mut digests = Vec::new();
         list_digests(&json, &mut digests);
         for digest in digests {
@@ -100,6 +104,14 @@ pub(crate) fn write_run(
     failed.map_or(Ok(summary), Err)
 }
 
+/// Removes the secret that marks texts of agents in prompts. No decision depends on it.
+fn drop_fence_key(record: &mut Value) {
+    let events = record.get_mut("events").and_then(Value::as_array_mut);
+    for event in events.into_iter().flatten().filter_map(Value::as_object_mut) {
+        event.shift_remove("fence_key");
+    }
+}
+
 /// What looks like the digest of a text.
 fn list_digests(json: &Value, found: &mut Vec<String>) {
     match json {
@@ -129,20 +141,23 @@ pub(crate) fn read_run_file(path: &Path) -> Result<Option<ExportedRun>, Failure>
         return Ok(None);
     }
     let shown = path.display();
-    let file = fs::File::open(path)
-        .map_err(|error| Failure::environment(format!("failed to open `{shown}`: {error}")))?;
+    let unread = |error: std::io::Error| Failure::environment(format!("failed to read `{shown}`: {error}"));
+    let mut file = BufReader::new(fs::File::open(path).map_err(unread)?);
+    // Any file may have the name that a person typed for a run.
+    if !file.fill_buf().map_err(unread)?.starts_with(BEGINNING) {
+        return Ok(None);
+    }
     let wrong = |line: usize, why: String| {
         let hint = "write the file anew with `cuegate export RUN FILE`";
         Failure::usage(format!("`{shown}`, line {line}: {why}"), hint)
     };
     let journal = MemoryJournal::default();
     let (mut lease, mut texts) = (None, Vec::new());
-    for (index, line) in BufReader::new(file).lines().enumerate() {
+    for (index, line) in file.lines().enumerate() {
         let at = index + 1;
         let line = line.map_err(|error| wrong(at, error.to_string()))?;
         let line: ExportLine = match serde_json::from_str(&line) {
             Ok(line) => line,
-            Err(_) if lease.is_none() => return Ok(None),
             Err(error) => return Err(wrong(at, format!("it is no part of a run: {error}"))),
         };
         let refused = |error: cuegate_journal::Error| wrong(at, error.to_string());
@@ -152,7 +167,7 @@ pub(crate) fn read_run_file(path: &Path) -> Result<Option<ExportedRun>, Failure>
                 journal.create(&run, 0).map_err(refused)?;
                 lease = Some(journal.acquire(&run, &Owner::current()).map_err(refused)?);
             }
-            (_, None) => return Ok(None),
+            (_, None) => return Err(wrong(at, "it is of another format".to_owned())),
             (ExportLine::Head { .. }, Some(_)) => return Err(wrong(at, "another run begins".to_owned())),
             (ExportLine::Text { text }, Some(_)) => texts.push(Blob::new(text.into_bytes())),
             (ExportLine::Bytes { bytes }, Some(_)) => texts.push(Blob::new(bytes)),

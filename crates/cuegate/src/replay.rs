@@ -27,7 +27,7 @@ use crate::{
 pub(crate) struct EditedRun {
     /// Its state there, as far as the recording reaches.
     pub(crate) view: RunView,
-    /// The first visit that is another one: as it was recorded, and as it is now. `None` on a side without a visit.
+    /// The first visit that differs: as it was recorded, and as it is now. `None` on a side without a visit.
     pub(crate) other: Option<(Option<VisitRow>, Option<VisitRow>)>,
     pub(crate) used: usize,
     pub(crate) recorded: usize,
@@ -88,8 +88,11 @@ pub(crate) fn with_adopted_flows<T>(
     let mut load = |started: &RunStarted| {
         reload_recorded_flow(journal, id, started).map_err(|failure| failed = Some(failure)).ok()
     };
-    let replayed = replay(&mut load)?;
-    failed.map_or(Ok(replayed), Err)
+    let replayed = replay(&mut load);
+    match failed {
+        Some(failure) => Err(failure),
+        None => Ok(replayed?),
+    }
 }
 
 /// Replays a run in an edited flow.
@@ -192,7 +195,14 @@ fn find_other_visit(
     let common = was.rows.iter().zip(&is.rows).take_while(|(was, is)| path(was) == path(is)).count();
     let (was_next, is_next) = (was.rows.get(common), is.rows.get(common));
     match (was_next, is_next) {
-        (None, None) => (was.state != is.state && matches!(stop, ReplayStop::Ended)).then_some((None, None)),
+        (None, None) => {
+            let is_same = match stop {
+                ReplayStop::Needs { .. } => true,
+                ReplayStop::Ended => was.state == is.state,
+                ReplayStop::Waits => was.state.as_str() == is.state.as_str(),
+            };
+            (!is_same).then_some((None, None))
+        }
         // It may still go there.
         (Some(_), None) if matches!(stop, ReplayStop::Needs { .. }) => None,
         (was, is) => Some((was.cloned(), is.cloned())),

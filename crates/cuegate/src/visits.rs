@@ -10,9 +10,9 @@ use cuegate_view::{SpanKind, Spans, StampedRecord};
 
 use crate::{Failure, project::first_tree, run_changes::RunChanges};
 
-/// A part of a run.
+/// What a person names: a visit or a record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub(crate) struct RunPart {
     /// In words: ``visit 2 of `fix` ``.
     pub(crate) name: String,
     /// The record after which it began, and its last one. What happens in the record that enters a step belongs to the step
@@ -56,7 +56,7 @@ impl TreesAround {
 ///
 /// # Errors
 /// When the journal cannot be read, or the run has no such visit or record.
-pub(crate) fn find_moment(journal: &dyn Journal, id: &RunId, typed: &str) -> Result<Moment, Failure> {
+pub(crate) fn find_moment(journal: &dyn Journal, id: &RunId, typed: &str) -> Result<RunPart, Failure> {
     let (mut spans, mut count) = (Spans::default(), 0);
     read_each_record(journal, id, 0, |entry| {
         let record = StampedRecord { seq: entry.seq, at_ms: entry.at_ms, events: entry.events };
@@ -65,7 +65,7 @@ pub(crate) fn find_moment(journal: &dyn Journal, id: &RunId, typed: &str) -> Res
     })?;
     if let Ok(seq) = typed.parse::<u64>() {
         if seq < count {
-            return Ok(Moment { name: format!("record {seq}"), records: (seq.saturating_sub(1), seq) });
+            return Ok(RunPart { name: format!("record {seq}"), records: (seq.saturating_sub(1), seq) });
         }
         let hint = format!("its records are 0 to {}; `cuegate log {id}` shows them", count.saturating_sub(1));
         return Err(Failure::usage(format!("run {id} has no record {seq}"), hint));
@@ -112,10 +112,10 @@ pub(crate) fn find_moment(journal: &dyn Journal, id: &RunId, typed: &str) -> Res
     };
     let name = format!("visit {number} of `{step}`");
     Ok(match last_attempt.to_seq {
-        Some(end) => Moment { name, records: (first.from_seq, end) },
+        Some(end) => RunPart { name, records: (first.from_seq, end) },
         None => {
             let records = (first.from_seq, count.saturating_sub(1));
-            Moment { name: format!("{name}, as far as it is recorded"), records }
+            RunPart { name: format!("{name}, as far as it is recorded"), records }
         }
     })
 }

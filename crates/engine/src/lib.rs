@@ -85,7 +85,7 @@ pub use fence_key::FenceKey;
 pub use pending::list_pending_commands;
 pub use place::Place;
 pub use prompt::{Failure, render_template};
-pub use record::{Decided, Record, UnreadableRecord};
+pub use record::{Record, RecordedDecision, UnreadableRecord};
 pub use recorded_completion::RecordedCompletion;
 pub use reports::{ReportFile, ReportVersion, Reports};
 pub use route::{Route, resolve_target};

@@ -55,14 +55,14 @@ impl Record {
 
 /// A record with what its events followed from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decided {
+pub struct RecordedDecision {
     /// What was decided about.
     pub completion: Completion,
     /// What followed.
     pub events: Vec<Event>,
 }
 
-impl Decided {
+impl RecordedDecision {
     /// Parses a journal record. `texts` looks up what its completion names by digest.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Decided {
     pub fn parse(
         bytes: &[u8],
         texts: &mut dyn FnMut(&str) -> Option<String>,
-    ) -> Result<Decided, UnreadableRecord> {
+    ) -> Result<RecordedDecision, UnreadableRecord> {
         #[derive(Deserialize)]
         struct Cause {
             #[serde(default)]
@@ -78,7 +78,7 @@ impl Decided {
         }
         let Record { events, .. } = Record::parse(bytes)?;
         let Cause { completion } = serde_json::from_slice(bytes)?;
-        Ok(Decided { completion: Completion::of_record(completion, &events, texts)?, events })
+        Ok(RecordedDecision { completion: Completion::of_record(completion, &events, texts)?, events })
     }
 }
 

@@ -30,10 +30,12 @@ impl RecordedCompletion {
         let mut texts = Vec::new();
         let json = match completion {
             Completion::Start(_) => None,
-            other => serde_json::to_value(other).ok().map(|mut json| {
+            other => {
+                let json = serde_json::to_value(other);
+                let mut json = json.expect("a completion is plain data and can be written as JSON");
                 move_texts(&mut json, &mut texts);
-                json
-            }),
+                Some(json)
+            }
         };
         RecordedCompletion { json, texts }
     }

@@ -20,6 +20,13 @@ pub enum Error {
         #[source]
         source: cuegate_engine::UnreadableRecord,
     },
+    /// A definition that the run goes on with cannot be loaded. Whoever loads it knows why.
+    #[error("the definition that run `{run}` goes on with in record {seq} cannot be loaded")]
+    Definition {
+        run: String,
+        /// The record.
+        seq: u64,
+    },
     /// The journal lacks a text that one of its records names.
     #[error("the journal lacks the text `{digest}`")]
     Blob { digest: String },
@@ -63,7 +70,11 @@ impl Error {
             Error::Blob { .. } => {
                 Some("the journal is damaged; other runs in it are not affected".to_owned())
             }
-            Error::Process(_) | Error::Io { .. } | Error::Endless { .. } | Error::Task(_) => None,
+            Error::Definition { .. }
+            | Error::Process(_)
+            | Error::Io { .. }
+            | Error::Endless { .. }
+            | Error::Task(_) => None,
         }
     }
 }

@@ -9,7 +9,7 @@ use cuegate_flow::{
 use cuegate_view::show_json;
 use serde_json::{Value, json};
 
-/// A step that is another one in an edited workflow.
+/// A step that differs in an edited workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StepEdit {
     /// Empty for the workflow as a whole.
@@ -45,7 +45,7 @@ pub(crate) fn list_step_edits(recorded: &Flow, edited: &Flow, at: Option<&str>) 
     edits.chain(whole).collect()
 }
 
-/// What is another thing in the workflow as a whole: limits, monitors, parameters and so on.
+/// What differs in the workflow as a whole: limits, monitors, parameters and so on.
 fn list_workflow_edits(recorded: &Flow, edited: &Flow) -> Vec<String> {
     let [was, is] = [recorded, edited].map(show_json);
     let keys = is.as_object().into_iter().flatten().map(|(key, _)| key);

@@ -36,7 +36,9 @@ impl AdoptedWorkflow {
         retry: Option<Option<&str>>,
     ) -> Result<(), Failure> {
         let started = run.started();
-        let lacks = |param: &&Param| !started.params.contains_key(&param.name);
+        // A value that may be absent, and is, was absent before.
+        let wants = |param: &&Param| param.required || param.default.is_some();
+        let lacks = |param: &&Param| wants(param) && !started.params.contains_key(&param.name);
         if let Some(param) = self.flow.params.iter().find(lacks) {
             return Err(Failure::usage(
                 format!("run {id} has no value for the parameter `{}` of the edited workflow", param.name),
@@ -83,5 +85,44 @@ fn outline_step(flow: &Flow, step: &Step<StepId>) -> (&'static str, Vec<Str>) {
         }
         Act::Exec { commands } => ("commands", commands.iter().map(|command| command.name.clone()).collect()),
         Act::Person { .. } => ("person", Vec::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cuegate_engine::Event;
+    use cuegate_flow::{
+        diagnostics::Span,
+        model::{ParamType, Role},
+    };
+    use cuegate_testkit::Builder;
+
+    use super::*;
+
+    #[test]
+    fn only_a_value_that_must_be_there_is_missed() {
+        let sound =
+            Builder::new("f", "test", "a").ask("a", Role::Work, &["done"]).to("done", "@completed").flow();
+        let run = Run::fold([[Event::RunStarted(Box::default())].as_slice()]);
+        let accepts = |required: bool, default: Option<&str>| {
+            let mut flow = Flow::clone(&sound);
+            flow.params.push(Param {
+                name: "issue".into(),
+                flag: "--issue".into(),
+                kind: ParamType::Text,
+                rule: Default::default(),
+                required,
+                default: default.map(Into::into),
+                description: "".into(),
+                span: Span::default(),
+            });
+            let (settings, definition) = (RunSettings::default(), AdoptedDefinition::default());
+            let recorded = flow.clone();
+            let adopted = AdoptedWorkflow { flow: Arc::new(flow), settings, definition, texts: Vec::new() };
+            adopted.check(&"abcdefgh".parse().unwrap(), &run, &recorded, None).is_ok()
+        };
+        assert!(accepts(false, None), "the run had no value either");
+        assert!(!accepts(true, None));
+        assert!(!accepts(false, Some("7")), "prompts count on it");
     }
 }

@@ -83,7 +83,7 @@ fn an_edited_edge_leads_elsewhere() {
     let ran =
         edited(&project, "{ condition: Enough, next: check }", "{ condition: Enough, next: COMPLETE }", &[]);
     assert_eq!(ran.code, 1, "{}", ran.stdout);
-    assert!(ran.stdout.contains(": goes otherwise (2 of 3 recorded results used)\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains(": takes another path (2 of 3 recorded results used)\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("  recorded  more #1: Enough → check\n"), "{}", ran.stdout);
     assert!(ran.stdout.contains("  now       more #1: Enough → done\n"), "{}", ran.stdout);
     // Another way needs a call that nobody made.
@@ -107,7 +107,7 @@ fn an_edited_prompt_is_another_question() {
     assert_eq!(
         (&row["needs"], &row["other"], &row["results_used"]),
         (
-            &json!({"step": "more", "visit": 1, "call": true, "why": "its prompt is another one"}),
+            &json!({"step": "more", "visit": 1, "call": true, "why": "its prompt differs"}),
             &json!(null),
             &json!(1)
         ),
@@ -117,7 +117,7 @@ fn an_edited_prompt_is_another_question() {
     let ran = edited(&project, "instruction: More.", "instruction: More of it.", &["--same-answers"]);
     assert_eq!(ran.code, 0, "{}", ran.stdout);
     assert!(
-        ran.stdout.contains("used though the prompt of visit 1 of `more` is another one"),
+        ran.stdout.contains("used      though the prompt of visit 1 of `more` differs"),
         "{}",
         ran.stdout
     );
@@ -159,7 +159,7 @@ fn a_visit_can_be_seen_and_restored() {
         "{}",
         ran.stderr
     );
-    // All that the run changed later; what is there now can be brought back.
+    // Without paths, all files that the run changed later; the command that is printed brings them back.
     let ran = project.run(&["restore", "last", "--at", "work", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(ran.json()["files"], json!(["new.txt"]));
@@ -350,6 +350,10 @@ fn a_run_in_a_file_is_read_elsewhere() {
     assert_eq!((&status["state"], &status["steps"]), (&json!("completed"), &project.status()["steps"]));
     assert!(elsewhere.run(&["report", "run.jsonl"]).stdout.contains("## Visits"));
     assert_eq!(elsewhere.runs(), 0);
+    assert!(!elsewhere.read("run.jsonl").contains("fence_key"), "it is a secret of the run");
+    // Any file may have the name of a run.
+    std::fs::write(project.path().join("last"), [0xff, 0, 0xfe]).unwrap();
+    assert_eq!(project.run(&["status", "last"]).code, 0);
     // A text with a secret is left out, and what needs it says so.
     let ran = project
         .command(&["export", "last", "run.jsonl", "--force"])
@@ -367,7 +371,7 @@ fn a_run_in_a_file_is_read_elsewhere() {
     elsewhere.write("cut.jsonl", &[lines[0], lines[lines.len() - 1]].join("\n"));
     let cut = elsewhere.run(&["replay", "cut.jsonl"]);
     assert_eq!(cut.code, 2, "{}", cut.stderr);
-    assert!(cut.stderr.contains("`") && cut.stderr.contains("cut.jsonl`, line 2: "), "{}", cut.stderr);
+    assert!(cut.stderr.contains("cut.jsonl`, line 2: "), "{}", cut.stderr);
     elsewhere.write("bad.jsonl", &format!("{}\n{{\"seq\": 0", lines[0]));
     assert!(elsewhere.run(&["replay", "bad.jsonl"]).stderr.contains("line 2: it is no part of a run"));
 }

@@ -7,8 +7,8 @@
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use cuegate_engine::{
-    AskCommand, Command, Completion, Decided, Moment, PromptPart, Run, RunStarted, Start, State, WaitKind,
-    list_pending_commands,
+    AskCommand, Command, Completion, Moment, PromptPart, RecordedDecision, Run, RunStarted, Start, State,
+    WaitKind, list_pending_commands,
 };
 use cuegate_flow::{
     Str,
@@ -16,7 +16,7 @@ use cuegate_flow::{
 };
 use cuegate_journal::{Journal, RunId};
 
-use super::{DecidedRecord, FlowLoader, flow_for, read_each_decision};
+use super::{FlowLoader, StampedDecision, flow_for, read_each_decision};
 use crate::{error::Error, run_writer::Entry};
 
 /// What the recording of a run says about another flow.
@@ -29,7 +29,7 @@ pub struct EditedReplay {
     /// How many recorded results were used, of how many.
     pub used: usize,
     pub recorded: usize,
-    /// Calls whose recorded answer was used although what they ask is another thing now: the step, the visit, and what
+    /// Calls whose recorded answer was used although what they ask differs now: the step, the visit, and what
     /// differs.
     pub asked_otherwise: Vec<(String, u32, &'static str)>,
     pub stop: ReplayStop,
@@ -55,7 +55,7 @@ pub enum ReplayStop {
 
 /// The place of a command in a flow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct CommandPlace {
     step: Str,
     visit: u32,
     /// The name of the member of a parallel step.
@@ -86,13 +86,13 @@ struct Turn {
 struct Tape {
     started: Option<Moment>,
     /// The results by place, in their order.
-    results: BTreeMap<Place, Vec<Recording>>,
+    results: BTreeMap<CommandPlace, Vec<Recording>>,
     turns: Vec<Turn>,
     count: usize,
 }
 
-/// Replays a run in another flow, started with `start`. With `same_answers`,
-/// recorded answers count for other prompts, too.
+/// Replays a run in another flow, started with `start`. With `same_answers`, recorded results count also where the prompt, the
+/// command or the files differ.
 ///
 /// # Errors
 /// When the journal cannot be read, or a record does not say what was decided about.
@@ -139,10 +139,14 @@ fn read_tape(
     load: &mut FlowLoader<'_>,
 ) -> Result<Tape, Error> {
     let (mut run, mut tape, mut flow, mut tree) = (Run::default(), Tape::default(), flow.clone(), None);
+    let mut unloaded = None;
     read_each_decision(journal, id, |record| {
         let (moment, seq) = (record.moment(), record.seq);
-        let DecidedRecord { decided: Decided { completion, events }, .. } = record;
-        let Some(now) = flow_for(&run, &completion, &flow, load) else { return ControlFlow::Break(()) };
+        let StampedDecision { decided: RecordedDecision { completion, events }, .. } = record;
+        let Some(now) = flow_for(&run, &completion, &flow, load) else {
+            unloaded = Some(Error::Definition { run: id.to_string(), seq });
+            return ControlFlow::Break(());
+        };
         flow = now;
         let after = tree_after(&completion);
         match completion {
@@ -169,7 +173,7 @@ fn read_tape(
     })?;
     tape.results.values_mut().for_each(|results| results.reverse());
     tape.turns.reverse();
-    Ok(tape)
+    unloaded.map_or(Ok(tape), Err)
 }
 
 /// Plays a recording to a flow.
@@ -199,13 +203,13 @@ impl Player<'_> {
                 _ => Vec::new(),
             };
             if pending.is_empty() {
-                match self.turn() {
+                match self.take_turn() {
                     true => continue,
-                    false => return self.rest(),
+                    false => return self.describe_stop(),
                 }
             }
             let mut misses = Vec::new();
-            let found = pending.iter().filter_map(|command| match self.find(command) {
+            let found = pending.iter().filter_map(|command| match self.find_recording(command) {
                 Ok(seq) => Some((seq, command)),
                 Err(why) => {
                     misses.push((command, why));
@@ -214,9 +218,10 @@ impl Player<'_> {
             });
             let next = found.min_by_key(|(seq, _)| *seq).map(|(_, command)| command.clone());
             match (next, misses.into_iter().next()) {
-                (Some(command), _) => self.answer(&command),
+                (Some(command), _) => self.give_result(&command),
                 (None, Some((command, why))) => {
-                    let Place { step, visit, member, .. } = place_of(self.edited, &self.replay.run, command);
+                    let CommandPlace { step, visit, member, .. } =
+                        place_of(self.edited, &self.replay.run, command);
                     let step = member.unwrap_or(step).to_string();
                     return ReplayStop::Needs {
                         step,
@@ -225,12 +230,12 @@ impl Player<'_> {
                         why,
                     };
                 }
-                (None, None) => return self.rest(),
+                (None, None) => return self.describe_stop(),
             }
         }
     }
 
-    fn rest(&self) -> ReplayStop {
+    fn describe_stop(&self) -> ReplayStop {
         match self.replay.run.state {
             State::Suspended(_) => ReplayStop::Waits,
             _ => ReplayStop::Ended,
@@ -238,22 +243,22 @@ impl Player<'_> {
     }
 
     /// The recorded result of a command; else why there is none.
-    fn find(&self, command: &Command) -> Result<u64, String> {
+    fn find_recording(&self, command: &Command) -> Result<u64, String> {
         let place = place_of(self.edited, &self.replay.run, command);
         let Some(recording) = self.tape.results.get(&place).and_then(|results| results.last()) else {
             return Err("the recording has no result of it".to_owned());
         };
-        match self.difference(recording, command) {
-            Some(what) if !self.same_answers => Err(format!("its {what} is another one")),
+        match self.find_difference(recording, command) {
+            Some(what) if !self.same_answers => Err(format!("its {what} differs")),
             _ => Ok(recording.seq),
         }
     }
 
     /// Gives a command its recorded result.
-    fn answer(&mut self, command: &Command) {
+    fn give_result(&mut self, command: &Command) {
         let place = place_of(self.edited, &self.replay.run, command);
         let Some(recording) = self.tape.results.get_mut(&place).and_then(Vec::pop) else { return };
-        if let Some(what) = self.difference(&recording, command) {
+        if let Some(what) = self.find_difference(&recording, command) {
             let step = place.member.unwrap_or(place.step).to_string();
             self.replay.asked_otherwise.push((step, place.visit, what));
         }
@@ -264,7 +269,7 @@ impl Player<'_> {
     }
 
     /// Lets a person or a resume act as recorded, if that helps now.
-    fn turn(&mut self) -> bool {
+    fn take_turn(&mut self) -> bool {
         // What came before a result that was used was for a state that is gone.
         while self.tape.turns.last().is_some_and(|turn| turn.seq < self.last) {
             self.tape.turns.pop();
@@ -295,10 +300,10 @@ impl Player<'_> {
         has_followed
     }
 
-    /// What is another thing in a command than in the recorded one of its place.
-    fn difference(&self, recording: &Recording, now: &Command) -> Option<&'static str> {
+    /// What differs between a command and the recorded one of its place.
+    fn find_difference(&self, recording: &Recording, now: &Command) -> Option<&'static str> {
         let differs = match (&recording.command, now) {
-            (Command::Ask(recorded), Command::Ask(now)) => self.ask_difference(recorded, now),
+            (Command::Ask(recorded), Command::Ask(now)) => self.find_ask_difference(recorded, now),
             (Command::Exec(recorded), Command::Exec(now)) => {
                 let is_same = (&recorded.validator, &recorded.values) == (&now.validator, &now.values);
                 (!is_same).then_some("command")
@@ -316,7 +321,7 @@ impl Player<'_> {
         differs.or_else(|| (recording.tree != self.tree).then_some("working tree"))
     }
 
-    fn ask_difference(&self, recorded: &AskCommand, now: &AskCommand) -> Option<&'static str> {
+    fn find_ask_difference(&self, recorded: &AskCommand, now: &AskCommand) -> Option<&'static str> {
         let schema =
             |flow: &Flow, ask: &AskCommand| ask.schema.map(|schema| flow.schema(schema).value().clone());
         let differences = [
@@ -347,7 +352,7 @@ fn tree_after(completion: &Completion) -> Option<String> {
 }
 
 /// The place of a pending command.
-fn place_of(flow: &Flow, run: &Run, command: &Command) -> Place {
+fn place_of(flow: &Flow, run: &Run, command: &Command) -> CommandPlace {
     let node = run.progress.node.as_ref().map(|node| node.step.clone()).unwrap_or_default();
     let visit = run.progress.visit.as_ref().map_or(0, |visit| visit.visit);
     let member = command.id().member().and_then(|index| match &flow.step(flow.find(&node)?).act {
@@ -363,5 +368,5 @@ fn place_of(flow: &Flow, run: &Run, command: &Command) -> Place {
         Command::Probe(probe) => format!("condition {}", probe.condition),
         Command::Effect(effect) => format!("effect {}", effect.effect.kind.word()),
     };
-    Place { step: node, visit, member, doing }
+    CommandPlace { step: node, visit, member, doing }
 }

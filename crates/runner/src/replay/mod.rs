@@ -4,7 +4,7 @@ mod edited;
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use cuegate_engine::{Completion, Decided, Event, Moment, Run, RunStarted, UnreadableRecord};
+use cuegate_engine::{Completion, Event, Moment, RecordedDecision, Run, RunStarted, UnreadableRecord};
 use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_journal::{Journal, RunId};
 
@@ -14,16 +14,16 @@ pub use edited::{EditedReplay, ReplayStop, replay_in_flow};
 
 /// A record as it was decided, with its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct DecidedRecord {
+pub struct StampedDecision {
     /// Its number.
     pub seq: u64,
     /// When it was decided, in milliseconds since 1970.
     pub at_ms: i64,
     /// What was decided about, and what followed.
-    pub decided: Decided,
+    pub decided: RecordedDecision,
 }
 
-impl DecidedRecord {
+impl StampedDecision {
     /// The time of the decision. The time that a limited run was driven is the first thing that such a record says.
     pub fn moment(&self) -> Moment {
         let driven_ms = match self.decided.events.first() {
@@ -34,7 +34,7 @@ impl DecidedRecord {
     }
 }
 
-/// A decision that is another one today.
+/// A decision that differs today.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Divergence {
     /// The number of the record.
@@ -45,7 +45,7 @@ pub struct Divergence {
     pub completion: Completion,
     /// The step that the run was at, and the number of its visit.
     pub at: Option<(String, u32)>,
-    /// The first event of the record that is another one; `None` if it has fewer events.
+    /// The first event of the record that differs; `None` if it has fewer events.
     pub recorded: Option<Event>,
     /// The same of today's decision.
     pub decided: Option<Event>,
@@ -58,7 +58,7 @@ pub struct Divergence {
 pub fn read_each_decision(
     journal: &dyn Journal,
     run: &RunId,
-    mut each: impl FnMut(DecidedRecord) -> ControlFlow<()>,
+    mut each: impl FnMut(StampedDecision) -> ControlFlow<()>,
 ) -> Result<(), Error> {
     let mut failed = None;
     journal.read_each(run, 0, &mut |row| {
@@ -67,8 +67,8 @@ pub fn read_each_decision(
             let blob = BlobRef { digest: digest.to_owned(), len: 0 };
             read_stored_text(journal, run, &blob).map_err(|error| unread = Some(error)).ok()
         };
-        match Decided::parse(&row.body, &mut texts) {
-            Ok(decided) => each(DecidedRecord { seq: row.seq, at_ms: row.at_ms, decided }),
+        match RecordedDecision::parse(&row.body, &mut texts) {
+            Ok(decided) => each(StampedDecision { seq: row.seq, at_ms: row.at_ms, decided }),
             Err(source) => {
                 // What the journal says about a damaged text is more than that it is missing.
                 failed = Some(match (unread, source) {
@@ -82,7 +82,7 @@ pub fn read_each_decision(
     failed.map_or(Ok(()), Err)
 }
 
-/// The flow of a run that goes on with an edited definition, by what it was started with then; `None` ends the replay.
+/// The flow of a run that goes on with an edited definition, by what it was started with then; `None` fails the replay.
 pub type FlowLoader<'l> = dyn FnMut(&RunStarted) -> Option<Arc<Flow>> + 'l;
 
 /// The flow in which a completion is decided: an adopted definition holds from its own record on.
@@ -114,12 +114,16 @@ pub fn replay_run(
     load: &mut FlowLoader<'_>,
 ) -> Result<(u64, Option<Box<Divergence>>), Error> {
     let (mut state, mut same, mut divergence) = (Run::default(), 0, None);
-    let mut flow = flow.clone();
+    let (mut flow, mut unloaded) = (flow.clone(), None);
     read_each_decision(journal, run, |record| {
         let at = state.progress.visit.as_ref().map(|visit| (visit.step.to_string(), visit.visit));
         let moment = record.moment();
-        let DecidedRecord { seq, at_ms, decided: Decided { completion, events: recorded } } = record;
-        let Some(now) = flow_for(&state, &completion, &flow, load) else { return ControlFlow::Break(()) };
+        let StampedDecision { seq, at_ms, decided: RecordedDecision { completion, events: recorded } } =
+            record;
+        let Some(now) = flow_for(&state, &completion, &flow, load) else {
+            unloaded = Some(Error::Definition { run: run.to_string(), seq });
+            return ControlFlow::Break(());
+        };
         flow = now;
         let decided = state.advance(&flow, moment, completion.clone()).events;
         if decided == recorded {
@@ -132,5 +136,5 @@ pub fn replay_run(
         divergence = Some(Box::new(Divergence { seq, at_ms, completion, at, recorded, decided }));
         ControlFlow::Break(())
     })?;
-    Ok((same, divergence))
+    unloaded.map_or(Ok((same, divergence)), Err)
 }

@@ -19,7 +19,7 @@ use std::{
 
 use clap::{FromArgMatches, error::ErrorKind};
 use cuegate_engine::RecordedLoadOptions;
-use cuegate_flow::model::BlobRef;
+use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_journal::{Journal, RunId, log::RunVersion};
 use cuegate_observe::keep_row;
 use cuegate_runner::{StateDir, read_stored_text};
@@ -170,14 +170,7 @@ fn definition_is_sound(place: &ProjectPlace, args: &[OsString]) -> Result<(), Fa
     let named = words.into_iter().find_map(|word| Some((place.locate(&word).ok()?, word)));
     let Some((location, word)) = named else { return Ok(()) };
     let definition = load_with_defaults(&location, &params::set_names(args))?;
-    if definition.flow.is_some() {
-        return Ok(());
-    }
-    diagnostics::print_diagnostics(&definition.diagnostics, &definition.sources, false);
-    Err(Failure::usage(
-        format!("`{word}` has errors"),
-        format!("fix the errors above, then run `cuegate check {word}`"),
-    ))
+    sound_flow(&definition, &word).map(|_| ())
 }
 
 /// The current folder and its project.
@@ -304,6 +297,20 @@ fn load_as(
         definition::compile_definition(&files, &location.base, location.file.as_deref(), set, how);
     location.show_in(&mut definition.sources);
     Ok(definition)
+}
+
+/// The flow of a definition that a person typed.
+///
+/// # Errors
+/// When the definition has errors, which are printed.
+fn sound_flow(definition: &CompiledDefinition, typed: &str) -> Result<Arc<Flow>, Failure> {
+    definition.flow.clone().ok_or_else(|| {
+        diagnostics::print_diagnostics(&definition.diagnostics, &definition.sources, false);
+        Failure::usage(
+            format!("`{typed}` has errors"),
+            format!("fix the errors above, then run `cuegate check {typed}`"),
+        )
+    })
 }
 
 /// The files on disk that a definition may read.

@@ -14,7 +14,7 @@ use cuegate_view::{VisitRow, clean_to_one_line, format_count, format_money, plur
 use serde_json::{Value, json};
 
 use crate::cli::commands::shared_args::{RunOrFile, parse_age};
-use crate::cli::commands::{ProjectPlace, diagnostics, load_as};
+use crate::cli::commands::{ProjectPlace, load_as, sound_flow};
 use crate::cli::print;
 use crate::replay::{EditedRun, replay_edited, with_adopted_flows};
 use crate::run::resume_run::reload_recorded_flow;
@@ -30,11 +30,11 @@ pub(crate) struct ReplayArgs {
     /// With --all: only runs that were started within this time: `30d`, `12h`
     #[arg(long, value_name = "TIME", requires = "all", value_parser = parse_age)]
     pub(crate) since: Option<Duration>,
-    /// Route the recorded results through this workflow, and say where it goes otherwise, what the recording does not
+    /// Route the recorded results through this workflow, and say where its path differs, what the recording does not
     /// answer, and what the rest could cost
     #[arg(long, value_name = "PATH")]
     pub(crate) flow: Option<String>,
-    /// With --flow: use recorded results also where the prompt, the command or the files are others now
+    /// With --flow: use recorded results also where the prompt, the command or the files differ
     #[arg(long, requires = "flow")]
     pub(crate) same_answers: bool,
     /// Print JSON
@@ -43,17 +43,17 @@ pub(crate) struct ReplayArgs {
 }
 
 /// What a replay found.
-enum Replayed {
+enum ReplayResult {
     /// The number of decisions that are as recorded, and the first that is not.
     Decisions(u64, Option<Box<Divergence>>),
     Edited(Box<EditedRun>),
 }
 
-impl Replayed {
+impl ReplayResult {
     fn is_same(&self) -> bool {
         match self {
-            Replayed::Decisions(_, divergence) => divergence.is_none(),
-            Replayed::Edited(edited) => edited.is_same(),
+            ReplayResult::Decisions(_, divergence) => divergence.is_none(),
+            ReplayResult::Edited(edited) => edited.is_same(),
         }
     }
 }
@@ -122,7 +122,7 @@ fn replay_one(
     run: &RunId,
     args: &ReplayArgs,
     edited: &mut Option<(RecordedLoadOptions, Arc<Flow>)>,
-) -> Result<Option<Replayed>, Failure> {
+) -> Result<Option<ReplayResult>, Failure> {
     let first = read_first_record(journal, run)?;
     let Some(Event::RunStarted(started)) = first.as_ref().and_then(|first| first.events.first()) else {
         return Err(Failure::environment(format!("run {run} has no records")));
@@ -131,7 +131,7 @@ fn replay_one(
     let Some(path) = &args.flow else {
         let (same, divergence) =
             with_adopted_flows(journal, run, |load| replay_run(journal, run, &flow, load))?;
-        return Ok(Some(Replayed::Decisions(same, divergence)));
+        return Ok(Some(ReplayResult::Decisions(same, divergence)));
     };
     let now = match edited.take().filter(|(how, _)| *how == started.load) {
         Some((_, now)) => now,
@@ -143,31 +143,24 @@ fn replay_one(
     }
     let config = config::load_config(place.home.root())?;
     let result = replay_edited(&place.home, journal, run, (&flow, &now), args.same_answers, &config)?;
-    Ok(Some(Replayed::Edited(Box::new(result))))
+    Ok(Some(ReplayResult::Edited(Box::new(result))))
 }
 
 /// Loads the edited workflow with the options of a run.
 fn load_edited(place: &ProjectPlace, path: &str, started: &RunStarted) -> Result<Arc<Flow>, Failure> {
-    let definition = load_as(&place.locate(path)?, &started.set, &started.load)?;
-    definition.flow.clone().ok_or_else(|| {
-        diagnostics::print_diagnostics(&definition.diagnostics, &definition.sources, false);
-        Failure::usage(
-            format!("`{path}` has errors"),
-            format!("fix the errors above, then run `cuegate check {path}`"),
-        )
-    })
+    sound_flow(&load_as(&place.locate(path)?, &started.set, &started.load)?, path)
 }
 
-fn row_json(run: &RunId, replayed: &Replayed) -> Value {
+fn row_json(run: &RunId, replayed: &ReplayResult) -> Value {
     match replayed {
-        Replayed::Edited(edited) => {
+        ReplayResult::Edited(edited) => {
             let mut row = json!({"run": run.as_str()});
             if let (Some(row), Value::Object(edited)) = (row.as_object_mut(), edited.to_json()) {
                 row.extend(edited);
             }
             row
         }
-        Replayed::Decisions(same, divergence) => json!({
+        ReplayResult::Decisions(same, divergence) => json!({
             "run": run.as_str(),
             "same": divergence.is_none(),
             "records_same": same,
@@ -183,13 +176,13 @@ fn row_json(run: &RunId, replayed: &Replayed) -> Value {
     }
 }
 
-fn print_row(run: &RunId, replayed: &Replayed) {
+fn print_row(run: &RunId, replayed: &ReplayResult) {
     match replayed {
-        Replayed::Decisions(same, None) => {
+        ReplayResult::Decisions(same, None) => {
             print::print_data(&format!("run {run}: identical, {}", plural(*same, "decision")));
         }
-        Replayed::Decisions(_, Some(divergence)) => print_divergence(run, divergence),
-        Replayed::Edited(edited) => print_edited(run, edited),
+        ReplayResult::Decisions(_, Some(divergence)) => print_divergence(run, divergence),
+        ReplayResult::Edited(edited) => print_edited(run, edited),
     }
 }
 
@@ -225,7 +218,7 @@ fn event_lines(event: Option<&Event>) -> Vec<String> {
 fn print_edited(run: &RunId, edited: &EditedRun) {
     let EditedRun { view, used, recorded, .. } = edited;
     let words = match (&edited.other, &edited.stop) {
-        (Some(_), _) => "goes otherwise".to_owned(),
+        (Some(_), _) => "takes another path".to_owned(),
         (None, ReplayStop::Needs { .. }) => "the same path, as far as the recording reaches".to_owned(),
         (None, ReplayStop::Ended | ReplayStop::Waits) => {
             format!("the same path to its end, {}", view.state.as_str())
@@ -245,7 +238,7 @@ fn print_edited(run: &RunId, edited: &EditedRun) {
         print::print_data(&format!("  now       {}", visit_line(is.as_ref(), end)));
     }
     for (step, visit, what) in &edited.asked_otherwise {
-        print::print_data(&format!("  used though the {what} of visit {visit} of `{step}` is another one"));
+        print::print_data(&format!("  used      though the {what} of visit {visit} of `{step}` differs"));
     }
     if let ReplayStop::Needs { step, visit, is_call, why } = &edited.stop {
         let what = if *is_call { "the call" } else { "the command" };

@@ -14,12 +14,10 @@ use cuegate_view::{TimeZone, clean_to_one_line};
 use crate::cli::commands::shared_args::DurabilityChoice;
 use crate::cli::commands::shared_args::RunLimits;
 use crate::cli::commands::start::{prompt_user, run};
-use crate::cli::commands::{ProjectPlace, diagnostics, load_as, tell_end, texts_of_run, view_of};
+use crate::cli::commands::{ProjectPlace, load_as, sound_flow, tell_end, texts_of_run, view_of};
 use crate::cli::print;
 use crate::config::{self, Config};
-use crate::definition::{
-    CompiledDefinition, DiskFiles, StepEdit, compile_definition, describe_step_edits, list_step_edits,
-};
+use crate::definition::{CompiledDefinition, StepEdit, describe_step_edits, list_step_edits};
 use crate::run::adopted_workflow::AdoptedWorkflow;
 use crate::run::resume_run::{reload_flow, tree_owner};
 use crate::run::start_run;
@@ -215,15 +213,9 @@ fn load_edited(
     let run = cuegate_runner::read_run(journal, id)?;
     let started = run.started();
     let location = place.locate(path)?;
-    let CompiledDefinition { flow, settings, files, diagnostics, sources, .. } =
-        load_as(&location, &started.set, &started.load)?;
-    let Some(flow) = flow else {
-        diagnostics::print_diagnostics(&diagnostics, &sources, false);
-        return Err(Failure::usage(
-            format!("`{path}` has errors"),
-            format!("fix the errors above, then run `cuegate check {path}`"),
-        ));
-    };
+    let definition = load_as(&location, &started.set, &started.load)?;
+    let flow = sound_flow(&definition, path)?;
+    let CompiledDefinition { settings, files, .. } = definition;
     let kept = files.iter();
     let kept = kept.map(|(path, bytes)| SourceBlob { path: path.clone(), blob: BlobRef::for_bytes(bytes) });
     let definition = AdoptedDefinition {
@@ -235,7 +227,7 @@ fn load_edited(
     Ok(AdoptedWorkflow { flow, settings, definition, texts: files.into_values().collect() })
 }
 
-/// The iteration limit of an edited workflow, if the run has that of its own.
+/// The iteration limit of an edited workflow, if the run still has the one of its own workflow.
 fn adopted_limit(
     journal: &dyn Journal,
     id: &RunId,
@@ -259,10 +251,10 @@ pub(super) fn describe_edits(
     if changed.is_empty() {
         return None;
     }
-    let files = DiskFiles::new(place.home.root()).ok()?;
-    let now = compile_definition(&files, &started.base, started.file.as_deref(), &started.set, &started.load);
-    let edits = match (now.flow, reload_flow(journal, id, run)) {
-        (Some(now), Ok(recorded)) => {
+    let now =
+        place.locate(&started.path).and_then(|location| load_as(&location, &started.set, &started.load));
+    let edits = match (now.map(|now| now.flow), reload_flow(journal, id, run)) {
+        (Ok(Some(now)), Ok(recorded)) => {
             let at = run.progress.node.as_ref().map(|node| &*node.step);
             let (ahead, behind): (Vec<StepEdit>, Vec<StepEdit>) =
                 list_step_edits(&recorded, &now, at).into_iter().partition(|edit| edit.matters);
@@ -276,8 +268,8 @@ pub(super) fn describe_edits(
                 }
             }
         }
-        (None, _) => ", and the workflow has errors now".to_owned(),
-        (_, Err(_)) => String::new(),
+        (Ok(None), _) => ", and the workflow has errors now".to_owned(),
+        (Err(_), _) | (_, Err(_)) => String::new(),
     };
     Some(format!(
         "note: {} changed since the run started{edits}. The run keeps the workflow that it started with; `cuegate resume \
@@ -291,11 +283,10 @@ pub(super) fn describe_edits(
 fn changed_sources(place: &ProjectPlace, started: &RunStarted) -> Vec<String> {
     let root = place.home.root();
     let is_changed = |source: &&SourceBlob| {
-        // The files of a built-in workflow are written anew by each run.
-        let is_built_in = source.path.starts_with(".cuegate/");
         match std::fs::read(root.join(&source.path)) {
             Ok(bytes) => BlobRef::for_bytes(&bytes) != source.blob,
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound && !is_built_in,
+            // The files of a built-in workflow are written anew by each run, and those of TAKT are elsewhere.
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound && is_of_project(&source.path),
         }
     };
     started
@@ -304,6 +295,10 @@ fn changed_sources(place: &ProjectPlace, started: &RunStarted) -> Vec<String> {
         .filter(is_changed)
         .map(|source| format!("`{}`", clean_to_one_line(&source.path)))
         .collect()
+}
+
+fn is_of_project(path: &str) -> bool {
+    !path.starts_with(".cuegate/") && !path.starts_with(['~', '<', '/'])
 }
 
 /// Waits until the limit of the provider is reset. Ctrl-C ends the program; the run stays suspended.

@@ -82,7 +82,10 @@ pub(in crate::cli::commands) fn restore_files(
     } else {
         let reference = trees.keep_aside(&now)?;
         let restored = trees.apply(&now, &to).map_err(|error| Failure {
-            hint: Some(format!("what was there is kept: `{}`", restore_command(&trees, &reference, "."))),
+            hint: Some(format!(
+                "`{}` brings the files back as they were before",
+                restore_command(&trees, &reference, ".")
+            )),
             ..Failure::from(cuegate_runner::Error::from(error))
         })?;
         kept = Some(reference);
