@@ -141,7 +141,8 @@ pub(crate) fn trees_around(
             return;
         }
         let by_others = |event: &Event| {
-            matches!(event, Event::Resumed(_) | Event::PersonAnswered { .. } | Event::ChangedByOthers { .. })
+            use Event::{ChangedByOthers, Forked, PersonAnswered, Resumed};
+            matches!(event, Forked(_) | Resumed(_) | PersonAnswered { .. } | ChangedByOthers { .. })
         };
         if let (Some(former), Some(now)) = (former, &run.tree)
             && former != now.tree

@@ -8,9 +8,14 @@ use cuegate_flow::Str;
 use crate::{
     command::{CommandId, LastAnswer},
     event::Event,
-    event_types::{AskRequest, ProvisionalOutcome, RowEnd, RunResumed, RunStarted, TreeState, WaitKind},
+    event_types::{
+        AskRequest, ProvisionalOutcome, RowEnd, RunForked, RunResumed, RunStarted, TreeState, WaitKind,
+    },
     reports::ReportVersion,
-    run::{HandoffValue, Member, Node, PendingAsk, PendingGateCommand, Run, SessionHead, State, Visit, Work},
+    run::{
+        HandoffValue, Member, Node, PendingAsk, PendingGateCommand, Run, RunEffects, SessionHead, State,
+        Visit, Work,
+    },
 };
 
 impl Run {
@@ -92,6 +97,7 @@ impl Run {
                 self.started = Some(Arc::new((**started).clone()));
                 self.state = State::Running;
             }
+            Event::Forked(fork) => self.fork(fork),
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
                 self.checks.failed_at = None;
                 self.progress.node =
@@ -369,6 +375,20 @@ impl Run {
             | Event::TimePassed { .. } => {}
         }
         self.acted(event);
+    }
+
+    fn fork(&mut self, fork: &RunForked) {
+        if let Some(started) = self.started.as_mut().map(Arc::make_mut) {
+            started.fork(fork);
+        }
+        self.tree.clone_from(&fork.tree);
+        self.looked = None;
+        self.context.sessions.retain(|key, _| !fork.new_sessions.contains(key));
+        // The other run does what it requested.
+        let RunEffects { phase, closure, unfinalized, .. } = std::mem::take(&mut self.effects);
+        self.effects = RunEffects { phase, closure, unfinalized, ..RunEffects::default() };
+        self.spending.usage = Usage::default();
+        self.spending.last_fault = None;
     }
 
     fn ask_requested(&mut self, request: &AskRequest) {

@@ -193,6 +193,10 @@ impl Ledger {
                 self.budget = started.budget;
                 self.asks_max = started.asks_max;
             }
+            Event::Forked(fork) => {
+                let Ledger { answered, asks_max, .. } = *self;
+                *self = Ledger { budget: fork.budget, answered, asks_max, ..Ledger::default() };
+            }
             Event::Reserved { ask, share } => {
                 self.reserved.insert(*ask, *share);
             }

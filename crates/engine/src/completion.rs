@@ -9,7 +9,7 @@ use crate::{
     budget::Budget,
     command::CommandId,
     effect::Delay,
-    event_types::{AdoptedDefinition, AskDelivery, RunStarted, SourceBlob, ToolCall, TreeState},
+    event_types::{AdoptedDefinition, AskDelivery, RunForked, RunStarted, SourceBlob, ToolCall, TreeState},
     recorded_completion::{read_json_text, write_json_text},
 };
 
@@ -130,6 +130,8 @@ pub enum Completion {
     },
     /// The run is resumed.
     Resumed(Box<ResumeSettings>),
+    /// The run goes on from here as another one.
+    Forked(Box<RunForked>),
 }
 
 /// The start of a run.
@@ -266,7 +268,8 @@ impl Completion {
             | Completion::TimePassed
             | Completion::OutOfTime { .. }
             | Completion::SandboxDenied { .. }
-            | Completion::Resumed(_) => None,
+            | Completion::Resumed(_)
+            | Completion::Forked(_) => None,
         }
     }
 
@@ -301,7 +304,8 @@ impl Completion {
             | Completion::Settled { .. }
             | Completion::PersonAnswered { .. }
             | Completion::TimePassed
-            | Completion::SandboxDenied { .. } => None,
+            | Completion::SandboxDenied { .. }
+            | Completion::Forked(_) => None,
             Completion::Resumed(resume) => resume.found.as_ref(),
         }
     }

@@ -13,8 +13,8 @@ use crate::{
     command::CommandId,
     effect::{EffectDelayed, EffectFinished, EffectKind, EffectsRequested, RunEnd},
     event_types::{
-        AskDelivery, AskRequest, EndState, PendingEntry, ProvisionalOutcome, Remedy, RowEnd, RunResumed,
-        RunStarted, StepAnswer, SuspensionCause, ToolCall, TreeState,
+        AskDelivery, AskRequest, EndState, PendingEntry, ProvisionalOutcome, Remedy, RowEnd, RunForked,
+        RunResumed, RunStarted, StepAnswer, SuspensionCause, ToolCall, TreeState,
     },
 };
 
@@ -24,6 +24,8 @@ use crate::{
 pub enum Event {
     /// The run began.
     RunStarted(Box<RunStarted>),
+    /// The run goes on from a moment of another one. The records before this one are that one's.
+    Forked(Box<RunForked>),
     /// A step was entered.
     StepEntered {
         step: Str,

@@ -270,6 +270,40 @@ pub struct RunResumed {
     pub definition: Option<Box<AdoptedDefinition>>,
 }
 
+/// The start of a run that goes on from a moment of another one, in a working tree of its own. The records before it are
+/// copies of those of the other run. What that one spent and did outside of its working tree stays with it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct RunForked {
+    /// The other run.
+    pub run: String,
+    /// The number of the records that it shares with this one.
+    pub records: u64,
+    /// The moment, in words: ``after visit 2 of `fix` ``.
+    pub at: String,
+    /// Where it works.
+    pub place: Place,
+    /// The working tree before the first change of the other run, or of the run that this one followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_tree: Option<TreeState>,
+    /// The working tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<TreeState>,
+    #[serde(default, skip_serializing_if = "is_unlimited")]
+    pub budget: Budget,
+    /// The folder of its reports, for agents that read them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_dir: Option<Str>,
+    /// What is done with its work when it has completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finalize: Option<crate::effect::FinalizePlan>,
+    /// Whether it leaves GitHub alone.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_github: bool,
+    /// The keys of conversations that cannot be continued from where they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub new_sessions: Vec<Str>,
+}
+
 /// An edited definition that replaces the one that a run was started with.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AdoptedDefinition {
@@ -285,6 +319,16 @@ pub struct AdoptedDefinition {
 }
 
 impl RunStarted {
+    /// Goes on in a fork of the run.
+    pub(crate) fn fork(&mut self, fork: &RunForked) {
+        self.place.clone_from(&fork.place);
+        self.tree.clone_from(&fork.first_tree);
+        self.budget = fork.budget;
+        self.report_dir.clone_from(&fork.report_dir);
+        self.finalize.clone_from(&fork.finalize);
+        self.github.take_if(|_| fork.no_github);
+    }
+
     /// Goes on with an edited definition.
     pub fn adopt(&mut self, definition: &AdoptedDefinition) {
         self.path.clone_from(&definition.path);

@@ -78,8 +78,9 @@ pub use effect::{
 pub use event::Event;
 pub use event_types::{
     AdoptedDefinition, AfterReports, AskContext, AskDelivery, AskRequest, EndState, GithubTarget, OwedReport,
-    PendingEntry, PromptPart, RecordedLoadOptions, Remedy, RowEnd, RunResumed, RunStarted, SchemaEnforcement,
-    SessionContinuation, SourceBlob, StepAnswer, SuspensionCause, ToolCall, ToolResult, TreeState, WaitKind,
+    PendingEntry, PromptPart, RecordedLoadOptions, Remedy, RowEnd, RunForked, RunResumed, RunStarted,
+    SchemaEnforcement, SessionContinuation, SourceBlob, StepAnswer, SuspensionCause, ToolCall, ToolResult,
+    TreeState, WaitKind,
 };
 pub use fence_key::FenceKey;
 pub use pending::list_pending_commands;

@@ -101,6 +101,14 @@ pub trait Journal: Send + Sync {
     /// another number of records; [`Error::NoSuchMessage`] when a message is not in the inbox (any more).
     fn append(&self, lease: &Lease, expected_seq: u64, record: NewRecord<'_>) -> Result<(), Error>;
 
+    /// Gives a run without records the first `count` records of another one, with their texts, and appends `then`: all of
+    /// it or nothing. Messages stay with the other run.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] as for [`append`](Self::append); [`Error::Conflict`] when the run has records, or the other one
+    /// has fewer.
+    fn append_copy(&self, lease: &Lease, from: &RunId, count: u64, then: NewRecord<'_>) -> Result<(), Error>;
+
     /// Reads the records from `from_seq` on, in order, and hands each out until `each` breaks. Past the end there is none.
     ///
     /// `each` may read the journal.

@@ -75,6 +75,31 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
+    fn append_copy(&self, lease: &Lease, from: &RunId, count: u64, then: NewRecord<'_>) -> Result<(), Error> {
+        let mut state = self.lock();
+        let source = state.run_mut(from)?;
+        let found = source.records.len() as u64;
+        if found < count {
+            return Err(Error::Conflict { run: from.clone(), expected: count, found });
+        }
+        let mut records = source.records.clone();
+        records.truncate(count as usize);
+        // Texts of later records do no harm here.
+        let mut blobs = source.blobs.clone();
+        blobs.extend(then.blobs.iter().map(|blob| (blob.digest(), blob.bytes().to_vec())));
+        records.push(Record { seq: count, at_ms: then.at_ms, body: then.body.to_vec() });
+        let run = state.run_mut(&lease.run)?;
+        if run.owner.is_none() || run.token != lease.token {
+            return Err(Error::LeaseLost { run: lease.run.clone(), token: lease.token });
+        }
+        let found = run.records.len() as u64;
+        if found > 0 {
+            return Err(Error::Conflict { run: lease.run.clone(), expected: 0, found });
+        }
+        (run.records, run.blobs) = (records, blobs);
+        Ok(())
+    }
+
     fn read_each(
         &self,
         run: &RunId,

@@ -3,13 +3,13 @@
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use cuegate_engine::{
-    Completion, Decision, Event, Moment, Record, RecordedCompletion, ResumeSettings, Run, Start,
+    Completion, Decision, Event, Moment, Record, RecordedCompletion, ResumeSettings, Run, RunForked, Start,
 };
 use cuegate_flow::model::Flow;
 use cuegate_journal::{Blob, Journal, Lease, MessageId, NewRecord, Owner, RunId};
 
 use crate::{
-    clock::{Clock, MachineClock},
+    clock::{Clock, MachineClock, now_ms},
     error::Error,
 };
 
@@ -139,6 +139,40 @@ impl RunWriter {
         let mut writer = RunWriter { journal, lease, flow, run: Run::default(), clock, since };
         let entry = writer.commit(Completion::Start(Box::new(start)), texts, &[])?;
         Ok((writer, entry.expect("a run that has not begun can begin")))
+    }
+
+    /// Starts a run from the first records of another one: copies them with their texts, and writes that it goes on from
+    /// there, all of it or nothing.
+    ///
+    /// # Errors
+    /// When the journal refuses, or the other run has no such record.
+    pub fn fork(
+        journal: Arc<dyn Journal>,
+        id: &RunId,
+        origin: &RunId,
+        flow: Arc<Flow>,
+        fork: RunForked,
+    ) -> Result<RunWriter, Error> {
+        let lease = RunWriter::claim_lease(&*journal, id, now_ms())?;
+        let (mut run, mut last) = (Run::default(), 0);
+        read_each_record(&*journal, origin, 0, |entry| {
+            if entry.seq < fork.records {
+                run.apply_record(&entry.events);
+                last = entry.at_ms;
+            }
+        })?;
+        let clock = Arc::new(MachineClock::not_before(last));
+        let since = clock.elapsed();
+        let mut writer = RunWriter { journal, lease, flow, run, since, clock };
+        let (at_ms, count) = (writer.clock.now_ms(), fork.records);
+        let completion = Completion::Forked(Box::new(fork));
+        let recorded = RecordedCompletion::of(&completion);
+        let Decision { events, blobs } = writer.run.advance(&writer.flow, at_ms, completion);
+        let body = Record::encode(&recorded, &events);
+        let blobs: Vec<Blob> = blobs.into_iter().chain(recorded.texts).map(Blob::new).collect();
+        let record = NewRecord { at_ms, body: &body, blobs: &blobs, consumes: &[] };
+        writer.journal.append_copy(&writer.lease, origin, count, record)?;
+        Ok(writer)
     }
 
     /// Creates a run in the journal and takes its lease, before anything is created for it on disk: what exists for a

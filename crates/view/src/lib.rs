@@ -20,6 +20,7 @@ mod cost_bound;
 mod coverage;
 mod failure_lines;
 mod findings;
+mod fork;
 mod format;
 mod glance;
 mod graph;
@@ -57,6 +58,7 @@ pub use findings::{
     CheckedDefinition, FindingGroup, build_sarif_log, check_json, group_findings, render_finding_line,
     render_github_annotations,
 };
+pub use fork::{describe_fork, list_unrepeated_effects};
 pub use format::{
     date_time, format_count, format_duration, format_future_time, format_money, format_rfc3339,
     format_time_ago, format_time_of_day, parse_rfc3339, plural,
@@ -76,9 +78,9 @@ pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};
 pub use stamped::{StampedRecord, Texts};
 pub use status::{describe_spending, render_status, target_word};
 pub use summary::{
-    ActionRows, AnswerModes, AskCounts, CheckOutcome, EffectRow, EffectState, FaultRow, GateFile, HandoffRow,
-    InspectionRow, LineCount, Liveness, OpenVisit, PendingCommand, QuestionRow, RunFold, RunState, RunView,
-    ToolRow, ValidatorRow, VisitRow, effect_json, run_view,
+    ActionRows, AnswerModes, AskCounts, CheckOutcome, EffectRow, EffectState, FaultRow, ForkOrigin, GateFile,
+    HandoffRow, InspectionRow, LineCount, Liveness, OpenVisit, PendingCommand, QuestionRow, RunFold,
+    RunState, RunView, ToolRow, ValidatorRow, VisitRow, effect_json, run_view,
 };
 pub use text::{
     clean_lines, clean_to_one_line, count_columns, is_unsafe, pad_right, safe_json, shorten_end,

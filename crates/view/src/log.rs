@@ -60,6 +60,7 @@
 //! | `ending` | `state reason validated hold{step again} stays` |
 //! | `validation_skipped` | `step failed` |
 //! | `suspended` | `waiting{kind detail until}` |
+//! | `forked` | `run records at place first_tree tree budget report_dir finalize no_github new_sessions[]` |
 //! | `resumed` | `iterations_max repairs_max provider script budget unsandboxed asks_max found retry note settings` |
 //! | `ended` | `state reason validated hold{step again} stays` |
 
@@ -209,6 +210,9 @@ fn fields_of_event(event: &Event, texts: &TextLookup<'_>) -> Map<String, Value> 
         }
         Event::Suspended { waiting: wait } => {
             object.insert("waiting".to_owned(), json_of_waiting(wait));
+        }
+        Event::Forked(fork) => {
+            object.insert("budget".to_owned(), budget_json(&fork.budget));
         }
         Event::Resumed(resumed) => {
             let RunResumed { script, budget, .. } = resumed;

@@ -5,6 +5,7 @@ use cuegate_flow::model::BlobRef;
 use jiff::tz::TimeZone;
 
 use crate::{
+    fork::{describe_fork, list_unrepeated_effects},
     format::{date_time, format_count, format_duration, format_money, plural},
     glance::{describe_last_validators, result_file},
     run_end::{describe_continue_condition, gate_file, self_running, suggest_continue_commands},
@@ -99,6 +100,13 @@ fn render_run_header(view: &RunView, zone: &TimeZone) -> String {
         lines.push(format!("- Started: {}, took {took}", date_time(started, zone)));
     }
     lines.push(format!("- Folder: {}", describe_work_folder(view)));
+    if let Some(fork) = &view.fork {
+        lines.push(format!("- Fork of: {}", describe_fork(fork)));
+        let unrepeated = list_unrepeated_effects(fork);
+        if !unrepeated.is_empty() {
+            lines.push(format!("- Done there and not repeated: {}", unrepeated.join(", ")));
+        }
+    }
     lines.push(format!("- Agent: {}", describe_agent(view)));
     lines.join("\n")
 }

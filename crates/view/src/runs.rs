@@ -26,6 +26,12 @@ pub struct RunRow {
     /// What a suspended run waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
+    /// The run of which it is a fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork_of: Option<String>,
+    /// The run whose work it continues in the same worktree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
     /// The branch of a run in a worktree of its own.
     pub branch: Option<String>,
     /// As RFC 3339.
@@ -55,6 +61,8 @@ impl RunRow {
             standing: describe_run_state(run),
             live: run.died().then_some(false),
             waiting,
+            fork_of: run.fork.as_ref().map(|fork| fork.run.clone()),
+            follows: run.place.follows.clone(),
             branch: run.place.branch.clone(),
             started_at: run.started_ms.map(format_rfc3339),
             ended_at: run.ended_ms.map(format_rfc3339),
@@ -62,6 +70,17 @@ impl RunRow {
             calls: run.asks.total().max(run.unpriced) + run.unknown,
             cost_usd: run.usage.cost_usd.map(round_cost),
         }
+    }
+
+    /// What it is about: of which run it is a fork or a continuation, and its task.
+    fn describe_subject(&self) -> String {
+        let task = shorten_end(&clean_to_one_line(self.task.as_deref().unwrap_or_default()), 40);
+        let lineage = match (&self.fork_of, &self.follows) {
+            (Some(origin), _) => format!("fork of {origin}"),
+            (None, Some(first)) => format!("continues {first}"),
+            (None, None) => return task,
+        };
+        if task.is_empty() { lineage } else { format!("{lineage}: {task}") }
     }
 
     fn started_ms(&self) -> Option<i64> {
@@ -100,7 +119,7 @@ pub fn runs_table(runs: &[RunRow], now_ms: i64) -> String {
                 (_, cost) => format_money(cost),
             },
             run.started_ms().map_or_else(|| "never".to_owned(), |started| format_time_ago(now_ms, started)),
-            shorten_end(&clean_to_one_line(run.task.as_deref().unwrap_or_default()), 40),
+            run.describe_subject(),
         ]
     });
     let rows: Vec<Vec<String>> = std::iter::once(head.to_vec()).chain(rows).collect();

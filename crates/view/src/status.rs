@@ -5,6 +5,7 @@ use jiff::tz::TimeZone;
 
 use crate::{
     EffectState, budget,
+    fork::{describe_fork, list_unrepeated_effects},
     format::{
         date_time, format_count, format_duration, format_money, format_time_ago, format_time_of_day, plural,
     },
@@ -80,6 +81,13 @@ pub fn render_status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZ
     }
     put("time", describe_run_time(view, now_ms, zone));
     put("folder", describe_work_folder(view));
+    if let Some(fork) = &view.fork {
+        put("fork of", describe_fork(fork));
+        let unrepeated = list_unrepeated_effects(fork);
+        if !unrepeated.is_empty() {
+            put("", format!("not repeated: {}", unrepeated.join(", ")));
+        }
+    }
     put("agent", describe_agent(view));
     if let Some(modes) = view.ways.describe() {
         put("method", modes);

@@ -14,6 +14,7 @@ use crate::cli::commands::follow_up::watch::WatchArgs;
 use crate::cli::commands::follow_up::why::WhyArgs;
 use crate::cli::commands::go_on::answer::AnswerArgs;
 use crate::cli::commands::go_on::cancel::CancelArgs;
+use crate::cli::commands::go_on::fork::ForkArgs;
 use crate::cli::commands::go_on::instruct::InstructArgs;
 use crate::cli::commands::go_on::resume::ResumeArgs;
 use crate::cli::commands::go_on::retry::RetryArgs;
@@ -106,6 +107,8 @@ pub(super) enum Verb {
     Resume(ResumeArgs),
     /// Continue a run that failed, after the cause was fixed
     Retry(Box<RetryArgs>),
+    /// Go on from a moment of a run as a new one, with its files
+    Fork(Box<ForkArgs>),
     /// Continue the work of an ended run with a new task
     Instruct(Box<InstructArgs>),
     /// Answer the question that a suspended run asks

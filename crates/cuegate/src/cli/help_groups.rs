@@ -8,7 +8,7 @@ use super::args::Cli;
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["run", "work", "init", "list"]),
     ("Follow", &["runs", "status", "why", "watch", "attach", "log", "serve", "replay", "export"]),
-    ("Go on", &["resume", "retry", "answer", "instruct", "cancel"]),
+    ("Go on", &["resume", "retry", "fork", "answer", "instruct", "cancel"]),
     ("Take", &["diff", "report", "apply", "undo", "restore", "effect", "clean"]),
     ("Write workflows", &["check", "explain", "show", "prompt", "price", "graph", "simulate", "schema"]),
     ("Tools", &["doctor", "config", "completions", "man", "help"]),

@@ -2,6 +2,7 @@
 
 pub(crate) mod adopted_workflow;
 mod executor_settings;
+pub(crate) mod fork_run;
 pub mod leftovers;
 pub mod limits;
 pub(super) mod logfile;

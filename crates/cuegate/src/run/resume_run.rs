@@ -99,7 +99,11 @@ pub(crate) fn reload_recorded_flow(
     Ok(load_recorded_definition(journal, id, started)?.0)
 }
 
-fn load_recorded_definition(
+/// The flow that a run was started with, and the settings for the runner.
+///
+/// # Errors
+/// As [`reload_flow`].
+pub(super) fn load_recorded_definition(
     journal: &dyn Journal,
     id: &RunId,
     started: &RunStarted,

@@ -58,7 +58,8 @@ pub(crate) struct ChangeHistory {
 impl ChangeHistory {
     pub(crate) fn apply(&mut self, record: &StampedRecord) {
         record.update_unknown_changes(&mut self.unknown);
-        let goes_on = |event: &Event| matches!(event, Event::Resumed { .. } | Event::PersonAnswered { .. });
+        use Event::{Forked, PersonAnswered, Resumed};
+        let goes_on = |event: &Event| matches!(event, Forked(_) | Resumed(_) | PersonAnswered { .. });
         let before = record.events.iter().any(goes_on).then(|| self.run.tree.clone()).flatten();
         for event in &record.events {
             let tree = if goes_on(event) { self.run.tree.clone() } else { None };

@@ -16,6 +16,7 @@ mod doctor;
 mod effect_kills;
 mod faults;
 mod finalize;
+mod fork;
 #[cfg(target_os = "linux")]
 mod git_programs;
 mod init;

@@ -7,7 +7,7 @@ use crate::{
     command::CommandId,
     completion::{ResumeSettings, Retry, TreeChange},
     event::Event,
-    event_types::{EndState, RunResumed, SuspensionCause, WaitKind},
+    event_types::{EndState, RunForked, RunResumed, SuspensionCause, WaitKind},
     run::{PendingAsk, State, Work},
 };
 
@@ -31,6 +31,12 @@ pub(super) fn cancel_run(decider: &mut Decider<'_>, seen: Option<TreeChange>) {
             decider.emit(Event::TreeSeen { changed_files: changed, tree });
         }
         decider.end(EndState::Cancelled, "cancelled".to_owned(), None);
+    }
+}
+
+pub(super) fn fork_run(decider: &mut Decider<'_>, fork: RunForked) {
+    if decider.run.seq == fork.records {
+        decider.emit(Event::Forked(Box::new(fork)));
     }
 }
 

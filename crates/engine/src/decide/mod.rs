@@ -109,6 +109,7 @@ fn decide_completion(decider: &mut Decider<'_>, completion: Completion) {
         Completion::OutOfTime { seen } => ask_aborted::out_of_time(decider, seen),
         Completion::SandboxDenied { by, to, why } => sandbox_denials::record_denial(decider, by, to, why),
         Completion::Resumed(resume) => control::resume_run(decider, *resume),
+        Completion::Forked(fork) => control::fork_run(decider, *fork),
     }
     reserve_budget::reserve_shares(decider);
     effects::show_phase(decider);

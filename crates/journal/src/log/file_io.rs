@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -87,6 +87,13 @@ pub(super) fn create_folder(folder: &Path) -> Result<(), Error> {
         Err(source) => Err(io_error(folder, "create")(source)),
         Ok(()) => sync_folder(above),
     }
+}
+
+/// Reads a part of a file, all of it.
+pub(super) fn read_range(file: &File, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, offset)?;
+    Ok(bytes)
 }
 
 /// Makes the names in a folder durable.

@@ -176,6 +176,13 @@ impl Journal for LogJournal {
         Ok(())
     }
 
+    fn append_copy(&self, lease: &Lease, from: &RunId, count: u64, then: NewRecord<'_>) -> Result<(), Error> {
+        // Opened anew: two logs that are shared could be locked in either order.
+        let source = RunLog::open(&self.dir.join(from.as_str()), from, false)?
+            .ok_or_else(|| self.explain_missing(from, Error::NoSuchRun { run: from.clone() }))?;
+        self.write_log(&lease.run, |log, is_synced| log.append_copy(lease, &source, count, then, is_synced))
+    }
+
     fn read_each(
         &self,
         run: &RunId,

@@ -13,6 +13,7 @@ mod frame;
 mod header;
 mod inbox;
 mod journal;
+mod log_copy;
 mod reader;
 mod run_log;
 mod threads;

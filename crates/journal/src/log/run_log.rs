@@ -1,7 +1,7 @@
 //! The log of one run, as one process has it open.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -12,16 +12,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::count_file::CountFile;
 use super::file_io::{
     FileIdentity, FileLock, create_folder, file_identity, io_error, open_file, open_or_create_file,
-    sync_folder,
+    read_range, sync_folder,
 };
 use super::frame::{BlobPlace, Frame, encode_frame, place_blobs};
 use super::header::{HEADER_LENGTH, LEASE_OFFSET, LeaseState, LogIdentity, SECTOR, VERSION};
 use super::inbox::Inbox;
+use super::log_copy::LogCopy;
 use super::reader::{Cursor, Found, FrameReader};
 use crate::{Blob, Digest, Error, Lease, Liveness, Message, NewRecord, Owner, Record, RunId};
 
 /// The log in the folder of a run.
 pub(super) const LOG_FILE: &str = "log";
+/// The log that is to take the place of one without records.
+const NEW_LOG_FILE: &str = "log.new";
 /// How far a log is filled with zeros in advance, in bytes: a quarter of its length, within these bounds.
 const AHEAD_MIN: u64 = 64 << 10;
 const AHEAD_MAX: u64 = 1 << 20;
@@ -259,6 +262,57 @@ impl RunLog {
         if is_synced { self.count_file.set(next.seq) } else { Ok(()) }
     }
 
+    /// Appends records of another run, and one more; see [`Journal::append_copy`](crate::Journal::append_copy).
+    pub(super) fn append_copy(
+        &mut self,
+        lease: &Lease,
+        source: &RunLog,
+        count: u64,
+        then: NewRecord<'_>,
+        is_synced: bool,
+    ) -> Result<(), Error> {
+        self.refuse_newer()?;
+        let file = self.file.clone();
+        let _lock = FileLock::take(&file, &self.path, "append records")?;
+        let held = self.read_lease()?;
+        if held.owner.is_none() || held.token != lease.token {
+            return Err(Error::LeaseLost { run: self.run.clone(), token: lease.token });
+        }
+        self.refresh_index()?;
+        let found = self.index.end().seq;
+        if found > 0 {
+            return Err(Error::Conflict { run: self.run.clone(), expected: 0, found });
+        }
+        // A new file takes the place of this one at once, so that a kill leaves no part of the records.
+        let path = self.folder.join(NEW_LOG_FILE);
+        let header = read_range(&self.file, 0, HEADER_LENGTH).map_err(io_error(&self.path, "read"))?;
+        let mut copy = LogCopy::create(&path, &self.run, &header, is_synced)?;
+        let mut failed = None;
+        source.walk(Cursor::START, &mut |frame, _| {
+            if copy.length() == count {
+                return false;
+            }
+            failed = copy.add_frame(frame, &source.file).err();
+            failed.is_none()
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if copy.length() < count {
+            return Err(Error::Conflict { run: source.run.clone(), expected: count, found: copy.length() });
+        }
+        copy.add_record(&then)?;
+        let written = copy.finish()?;
+        fs::rename(&path, &self.path).map_err(io_error(&self.path, "replace"))?;
+        if is_synced {
+            sync_folder(&self.folder)?;
+        }
+        self.identity = file_identity(&self.path);
+        (self.file, self.index, self.last_read, self.zeroed) =
+            (Arc::new(written), LogIndex::default(), None, None);
+        if is_synced { self.count_file.set(count + 1) } else { Ok(()) }
+    }
+
     /// Writes a frame into zeros.
     fn write_frame(&mut self, frame: &[u8], at: u64, end: u64, is_synced: bool) -> Result<(), Error> {
         let failed = |doing| io_error(&self.path, doing);
@@ -337,8 +391,8 @@ impl RunLog {
     pub(super) fn blob(&mut self, digest: &Digest) -> Result<Option<Vec<u8>>, Error> {
         self.refresh_index()?;
         let Some(&(offset, length)) = self.index.blobs.get(&shorten_digest(digest)) else { return Ok(None) };
-        let mut bytes = vec![0; length as usize];
-        self.file.read_exact_at(&mut bytes, offset).map_err(io_error(&self.path, "read"))?;
+        let bytes =
+            read_range(&self.file, offset, u64::from(length)).map_err(io_error(&self.path, "read"))?;
         match Digest::for_bytes(&bytes) == *digest {
             true => Ok(Some(bytes)),
             false => Err(self.damaged(format!("the content of blob {digest} does not match its digest"))),
@@ -496,6 +550,6 @@ fn read_sector(file: &File, offset: u64) -> io::Result<Vec<u8>> {
 }
 
 /// Enough of a digest to find a text by.
-fn shorten_digest(digest: &Digest) -> u128 {
+pub(super) fn shorten_digest(digest: &Digest) -> u128 {
     u128::from_le_bytes(digest.as_bytes()[..16].try_into().expect("a digest has 32 bytes"))
 }

@@ -259,6 +259,52 @@ pub fn equal_blobs_have_one_digest(journal: &dyn Journal) {
     assert_eq!(journal.blob(&run("a"), &Digest::for_bytes(b"other")).unwrap(), None);
 }
 
+pub fn copies_the_first_records_of_another_run(journal: &dyn Journal) {
+    let lease = started(journal);
+    let text = |text: &str| [Blob::new(text.as_bytes().to_vec())];
+    let message = journal.post(&run("a"), 2, b"hello").unwrap();
+    journal.append(&lease, 0, NewRecord { blobs: &text("one"), ..record("zero") }).unwrap();
+    journal.append(&lease, 1, NewRecord { consumes: &[message], ..record("one") }).unwrap();
+    journal.append(&lease, 2, NewRecord { blobs: &text("late"), ..record("two") }).unwrap();
+    journal.create(&run("b"), 7).unwrap();
+    let fork = journal.acquire(&run("b"), &Owner::current()).unwrap();
+    // The other run is at work.
+    journal
+        .append_copy(&fork, &run("a"), 2, NewRecord { blobs: &text("own"), at_ms: 9, ..record("forked") })
+        .unwrap();
+    assert_eq!(bodies(journal, "b", 0), ["zero", "one", "forked"]);
+    assert_eq!(journal.read(&run("b"), 1).unwrap()[0].at_ms, 5);
+    for stored in ["one", "own"] {
+        let digest = Digest::for_bytes(stored.as_bytes());
+        assert_eq!(journal.blob(&run("b"), &digest).unwrap().as_deref(), Some(stored.as_bytes()));
+    }
+    journal.append(&fork, 3, NewRecord { blobs: &text("own"), ..record("goes on") }).unwrap();
+    journal.append(&lease, 3, record("three")).unwrap();
+    assert_eq!(bodies(journal, "b", 2), ["forked", "goes on"]);
+    assert_eq!(bodies(journal, "a", 2), ["two", "three"]);
+    assert!(messages(journal, "b").is_empty());
+    journal.post(&run("b"), 3, b"own").unwrap();
+    assert_eq!(messages(journal, "b"), ["own"]);
+    journal.release(&fork).unwrap();
+    assert_eq!(bodies(journal, "b", 3), ["goes on"]);
+}
+
+pub fn copies_nothing_where_a_copy_is_refused(journal: &dyn Journal) {
+    let lease = started(journal);
+    journal.append(&lease, 0, record("zero")).unwrap();
+    journal.create(&run("b"), 7).unwrap();
+    let fork = journal.acquire(&run("b"), &Owner::current()).unwrap();
+    let copy =
+        |lease: &Lease, from: &str, count| journal.append_copy(lease, &run(from), count, record("forked"));
+    assert!(matches!(copy(&fork, "a", 2), Err(Error::Conflict { expected: 2, found: 1, .. })));
+    assert!(matches!(copy(&lease, "a", 1), Err(Error::Conflict { expected: 0, found: 1, .. })));
+    assert!(matches!(copy(&fork, "c", 1), Err(Error::NoSuchRun { .. })));
+    journal.release(&fork).unwrap();
+    assert!(matches!(copy(&fork, "a", 1), Err(Error::LeaseLost { .. })));
+    assert!(bodies(journal, "b", 0).is_empty());
+    assert!(!journal.runs().unwrap().iter().find(|known| known.run == run("b")).unwrap().has_records);
+}
+
 pub fn a_missing_run_is_named_in_the_error(journal: &dyn Journal) {
     started(journal);
     let ghost = run("ghost");
@@ -355,6 +401,8 @@ macro_rules! conformance {
             a_message_is_consumed_once
             keeps_the_blobs_of_a_record
             equal_blobs_have_one_digest
+            copies_the_first_records_of_another_run
+            copies_nothing_where_a_copy_is_refused
             a_missing_run_is_named_in_the_error
             lists_the_newest_run_first
             one_of_several_racing_appends_wins

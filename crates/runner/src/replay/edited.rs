@@ -7,8 +7,8 @@
 use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use cuegate_engine::{
-    AskCommand, Command, Completion, Moment, PromptPart, RecordedDecision, Run, RunStarted, Start, State,
-    WaitKind, list_pending_commands,
+    AskCommand, Command, Completion, Moment, PromptPart, RecordedDecision, Run, RunForked, RunStarted, Start,
+    State, WaitKind, list_pending_commands,
 };
 use cuegate_flow::{
     Str,
@@ -88,6 +88,8 @@ struct Tape {
     /// The results by place, in their order.
     results: BTreeMap<CommandPlace, Vec<Recording>>,
     turns: Vec<Turn>,
+    /// Where the run went on as another one, by the number of the record.
+    forks: Vec<(u64, Moment, Box<RunForked>)>,
     count: usize,
 }
 
@@ -153,6 +155,7 @@ fn read_tape(
             Completion::Start(_) => tape.started = Some(moment),
             // Whatever was interrupted went on later, or did not.
             Completion::Interrupted { .. } | Completion::TimePassed | Completion::SandboxDenied { .. } => {}
+            Completion::Forked(fork) => tape.forks.push((seq, moment, fork)),
             completion => match completion.command() {
                 None => tape.turns.push(Turn { seq, moment, completion }),
                 Some(command) => {
@@ -173,6 +176,7 @@ fn read_tape(
     })?;
     tape.results.values_mut().for_each(|results| results.reverse());
     tape.turns.reverse();
+    tape.forks.reverse();
     unloaded.map_or(Ok(tape), Err)
 }
 
@@ -208,6 +212,9 @@ impl Player<'_> {
                     false => return self.describe_stop(),
                 }
             }
+            if self.take_fork(&pending) {
+                continue;
+            }
             let mut misses = Vec::new();
             let found = pending.iter().filter_map(|command| match self.find_recording(command) {
                 Ok(seq) => Some((seq, command)),
@@ -233,6 +240,20 @@ impl Player<'_> {
                 (None, None) => return self.describe_stop(),
             }
         }
+    }
+
+    /// Lets the run go on as its fork, once nothing is to come of what was recorded before.
+    fn take_fork(&mut self, pending: &[Command]) -> bool {
+        let Some((forked, ..)) = self.tape.forks.last() else { return false };
+        let places = pending.iter().map(|command| place_of(self.edited, &self.replay.run, command));
+        let next = |place: CommandPlace| Some(self.tape.results.get(&place)?.last()?.seq);
+        if places.filter_map(next).any(|seq| seq < *forked) {
+            return false;
+        }
+        let Some((_, moment, fork)) = self.tape.forks.pop() else { return false };
+        let fork = Completion::Forked(Box::new(RunForked { records: self.replay.run.seq, ..*fork }));
+        self.tree = tree_after(&fork).or(self.tree.take());
+        self.decide(moment, fork)
     }
 
     fn describe_stop(&self) -> ReplayStop {
@@ -346,6 +367,7 @@ fn conversation_of(ask: &AskCommand) -> (Option<&str>, &[PromptPart]) {
 fn tree_after(completion: &Completion) -> Option<String> {
     let tree = match completion {
         Completion::Start(start) => start.started.tree.as_ref(),
+        Completion::Forked(fork) => fork.tree.as_ref(),
         result => result.command().and(result.seen()).map(|seen| &seen.tree),
     };
     tree.map(|tree| tree.tree.clone())

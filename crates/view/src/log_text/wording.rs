@@ -44,6 +44,10 @@ impl<'t> LineBuilder<'t> {
     pub(super) fn event(&mut self, fold: &RunFold, event: &Event) {
         match event {
             Event::RunStarted(started) => self.started(started),
+            Event::Forked(fork) => {
+                let what = format!("forked from run {}, {}", fork.run, fork.at);
+                self.lines.push(TimelineLine::new(LineKind::Other, RUN, what));
+            }
             Event::StepEntered { step, remedy, .. } => {
                 if let Some(line) = self.last() {
                     match remedy {

@@ -204,6 +204,17 @@ impl Spans {
                     self.resting.retain(|command, _| !self.commands.contains_key(command));
                 }
             }
+            Event::Forked(_) => {
+                // What was at work there is begun anew here; its effects are not.
+                self.resting = self.commands.clone();
+                self.end_commands(stamp);
+                self.resting.retain(|command, _| !self.commands.contains_key(command));
+                let effects: Vec<CommandId> = self.commands.keys().copied().collect();
+                for effect in effects {
+                    self.end(stamp, effect, SpanState::Cut, None);
+                }
+                self.reopen_resting(stamp);
+            }
             Event::Resumed(_) | Event::PersonAnswered { .. } => {
                 if let Some(wait) = self.wait.take() {
                     self.end_at(wait, stamp, SpanState::Ok, None);

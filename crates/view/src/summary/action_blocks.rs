@@ -32,6 +32,13 @@ pub struct EffectRow {
     pub changed_files: Vec<String>,
 }
 
+impl EffectRow {
+    /// Whether it only tells something in the log.
+    pub(crate) fn is_log(&self) -> bool {
+        self.kind == EffectKind::Log
+    }
+}
+
 /// The progress of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EffectState {

@@ -179,6 +179,7 @@ impl RunFold {
         self.view.acts.apply(seq, event);
         match event {
             Event::RunStarted(started) => self.view.began(started, at_ms),
+            Event::Forked(fork) => self.view.forked(fork, at_ms),
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
                 self.entered = seq;
                 let mut track = self.entered(step, *counts, *visit, *attempt, *iteration, at_ms);

@@ -58,6 +58,9 @@ impl RunView {
         if self.unpriced > 0 {
             put("unpriced_asks", json!(self.unpriced));
         }
+        if let Some(fork) = &self.fork {
+            put("fork", crate::fork::fork_json(fork));
+        }
         if self.notional {
             put("notional", json!(true));
         }

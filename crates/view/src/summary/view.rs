@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{
-    AskKind, EndState, FaultClass, Ledger, Place, Reports, RunStarted, SuspensionCause, ToolCall, ToolResult,
-    Usage, WaitKind,
+    AskKind, EndState, FaultClass, Ledger, Place, Reports, RunForked, RunStarted, SuspensionCause, ToolCall,
+    ToolResult, Usage, WaitKind,
 };
 use cuegate_flow::{Str, model::BlobRef};
 
-use super::{action_blocks::ActionRows, answer_modes::AnswerModes, asks::AskCounts};
+use super::{
+    action_blocks::{ActionRows, EffectRow},
+    answer_modes::AnswerModes,
+    asks::AskCounts,
+};
 
 /// Whether a process drives the run. The journal's lease shows this, the records do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,6 +240,24 @@ pub enum PendingCommand {
     },
 }
 
+/// The run of which another one is a fork.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ForkOrigin {
+    pub run: String,
+    /// The moment, in words.
+    pub at: String,
+    /// The number of records that both have.
+    pub records: u64,
+    /// The number of ended visits that both have.
+    pub visits: usize,
+    /// What it had spent until then, in US dollars, if that is known.
+    pub cost_usd: Option<f64>,
+    /// What it had requested outside of its working tree until then: the fork repeats nothing of it.
+    pub effects: Vec<EffectRow>,
+    /// The keys of the conversations that started anew.
+    pub new_sessions: Vec<Str>,
+}
+
 /// The state and history of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunView {
@@ -260,6 +282,8 @@ pub struct RunView {
     pub model: Option<String>,
     /// The validators that failed before the first call.
     pub failed_before: Vec<String>,
+    /// The run of which it is a fork.
+    pub fork: Option<ForkOrigin>,
     /// The folder that it works in.
     pub place: Place,
     /// Whether git tracks changes there.
@@ -374,6 +398,7 @@ impl RunView {
             provider: String::new(),
             model: None,
             failed_before: Vec::new(),
+            fork: None,
             place: Default::default(),
             task_blob: None,
             task: None,
@@ -439,6 +464,25 @@ impl RunView {
         self.iterations_max = started.iterations_max;
         self.notional = started.notional;
         self.started_ms = Some(at_ms);
+    }
+
+    /// Goes on as another run. What the one before spent and did elsewhere is that one's.
+    pub(super) fn forked(&mut self, fork: &RunForked, at_ms: i64) {
+        let effects = std::mem::take(&mut self.acts.effects);
+        self.fork = Some(ForkOrigin {
+            run: fork.run.clone(),
+            at: fork.at.clone(),
+            records: fork.records,
+            visits: self.ended_visits,
+            cost_usd: self.usage.cost_usd,
+            effects,
+            new_sessions: fork.new_sessions.clone(),
+        });
+        self.place = fork.place.clone();
+        self.started_ms = Some(at_ms);
+        (self.usage, self.asks) = (Usage::default(), AskCounts::default());
+        (self.unpriced, self.cut, self.unknown) = (0, 0, 0);
+        self.ways = AnswerModes::default();
     }
 
     /// Clears the end or the suspension.

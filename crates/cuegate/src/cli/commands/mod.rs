@@ -88,6 +88,7 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Work(args) => start::work::work_on_queue(&place, &args),
         Verb::Resume(args) => go_on::resume::resume_stopped_run(&place, args),
         Verb::Retry(args) => go_on::retry::retry_run(&place, *args),
+        Verb::Fork(args) => go_on::fork::fork_run(&place, *args),
         Verb::Instruct(args) => go_on::instruct::start_follow_up_run(&place, *args),
         Verb::Answer(args) => go_on::answer::answer_run(&place, args),
         Verb::Cancel(args) => go_on::cancel::cancel_run(&place, &args),

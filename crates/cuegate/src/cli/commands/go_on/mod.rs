@@ -2,6 +2,7 @@
 
 pub(in crate::cli) mod answer;
 pub(in crate::cli) mod cancel;
+pub(in crate::cli) mod fork;
 pub(in crate::cli) mod instruct;
 pub(in crate::cli) mod resume;
 pub(in crate::cli) mod retry;

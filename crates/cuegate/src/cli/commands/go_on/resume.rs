@@ -31,6 +31,22 @@ use std::path::PathBuf;
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
     pub(crate) run: RunRef,
+    #[command(flatten)]
+    pub(crate) options: ContinueOptions,
+    /// Take the run over from a container or machine that is gone; a process that lives keeps it
+    #[arg(long)]
+    pub(crate) take_over: bool,
+    /// Belong to no terminal, so that none ends it; `serve` resumes runs so
+    #[arg(long, hide = true)]
+    pub(crate) background: bool,
+    /// The process of `cuegate work` that this run belongs to: it is interrupted when that ends
+    #[arg(long, hide = true, value_name = "PID")]
+    pub(crate) batch_process: Option<i32>,
+}
+
+/// How a run goes on.
+#[derive(Debug, Args)]
+pub(crate) struct ContinueOptions {
     /// Switch to this agent
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
@@ -55,15 +71,6 @@ pub(crate) struct ResumeArgs {
     /// Wait until the limit of the agent is reset, and wait out further limits, also of hours
     #[arg(long)]
     pub(crate) wait: bool,
-    /// Take the run over from a container or machine that is gone; a process that lives keeps it
-    #[arg(long)]
-    pub(crate) take_over: bool,
-    /// Belong to no terminal, so that none ends it; `serve` resumes runs so
-    #[arg(long, hide = true)]
-    pub(crate) background: bool,
-    /// The process of `cuegate work` that this run belongs to: it is interrupted when that ends
-    #[arg(long, hide = true, value_name = "PID")]
-    pub(crate) batch_process: Option<i32>,
     /// The iteration limit, counted from the start of the run
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_iterations: Option<u32>,
@@ -89,20 +96,21 @@ pub(in crate::cli::commands) fn resume_stopped_run(
 
 pub(super) fn continue_run(
     place: &ProjectPlace,
-    mut args: ResumeArgs,
+    args: ResumeArgs,
     retry: Option<(Option<String>, Option<String>)>,
 ) -> Result<u8, Failure> {
-    if args.background {
+    let ResumeArgs { run: typed, options: mut args, take_over: takes_over, background, batch_process } = args;
+    if background {
         let _ = rustix::process::setsid();
     }
-    if let Some(process) = args.batch_process {
+    if let Some(process) = batch_process {
         run::end_with(process)?;
     }
     let journal = project::open_existing(&place.home, run::convert_durability(args.durability))?;
-    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let id = project::find_run_id(&*journal, &typed.id)?;
     let settings = settings_of_run(place, &*journal, &id, args.reload_config)?;
     let EffectiveConfig { config, adopted } = settings;
-    if args.take_over {
+    if takes_over {
         take_over(place, &*journal, &id)?;
     }
     let workflow = args.flow.as_deref().map(|path| load_edited(place, &*journal, &id, path)).transpose()?;
@@ -136,7 +144,7 @@ pub(super) fn continue_run(
         model: args.model.clone(),
         wait_max_ms: Some(match args.wait {
             true => run::WAIT_WITHOUT_END_MS,
-            false => run::wait_max_ms(&config, args.batch_process.is_some()),
+            false => run::wait_max_ms(&config, batch_process.is_some()),
         }),
         budget: args.limits.budget(),
         unsandboxed: args.no_sandbox,
@@ -393,7 +401,7 @@ fn cannot_retry(journal: &dyn Journal, id: &RunId) -> Result<Option<Failure>, Fa
 }
 
 /// If the run cannot continue, prints why and returns its exit code.
-fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &ResumeArgs) -> Result<Option<u8>, Failure> {
+fn nothing_to_do(journal: &dyn Journal, id: &RunId, args: &ContinueOptions) -> Result<Option<u8>, Failure> {
     let run = cuegate_runner::read_run(journal, id)?;
     let why = match &run.state {
         State::Ended { state: EndState::Exhausted, .. }

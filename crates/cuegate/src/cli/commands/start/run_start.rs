@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use cuegate_engine::FinalizePlan;
+use cuegate_engine::{FinalizePlan, Place};
 use cuegate_flow::{
     analysis::cost_bound::Certificate,
     diagnostics::Severity,
@@ -47,12 +47,26 @@ pub(in crate::cli::commands) fn set_up(
     id: &RunId,
     ground: Workspace,
 ) -> Result<Workspace, Failure> {
+    match run_setup_commands(host, id, &ground.place)? {
+        true => ground.after_baseline(),
+        false => Ok(ground),
+    }
+}
+
+/// Runs the setup commands in a worktree of the run; returns whether there are any.
+///
+/// # Errors
+/// As [`set_up`].
+pub(in crate::cli::commands) fn run_setup_commands(
+    host: &Host,
+    id: &RunId,
+    place: &Place,
+) -> Result<bool, Failure> {
     let commands = &host.config.worktree.setup.0;
-    let Some(branch) = ground.place.branch.clone().filter(|_| ground.place.owned && !commands.is_empty())
-    else {
-        return Ok(ground);
+    let Some(branch) = place.branch.clone().filter(|_| place.owned && !commands.is_empty()) else {
+        return Ok(false);
     };
-    let work = Path::new(&ground.place.work).to_owned();
+    let work = Path::new(&place.work).to_owned();
     leftovers::note_preparation(&host.home, id, false)?;
     for command in commands {
         print::print_line(&format!("setup   {}", clean_to_one_line(command)));
@@ -69,7 +83,7 @@ pub(in crate::cli::commands) fn set_up(
         }
     }
     leftovers::note_preparation(&host.home, id, true)?;
-    ground.after_baseline()
+    Ok(true)
 }
 
 /// Runs the validators before the first ask, unless the agent is a script, and reports those that fail.

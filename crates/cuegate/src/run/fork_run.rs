@@ -1,0 +1,206 @@
+//! Makes a run that goes on from a moment of another one: its records until then, and its files in a worktree of its own.
+
+use std::{path::Path, sync::Arc};
+
+use cuegate_engine::{Budget, EndState, FinalizePlan, Place, Run, RunForked, State};
+use cuegate_flow::Str;
+use cuegate_journal::{Journal, RunId};
+use cuegate_runner::{
+    RunWriter, now_ms, read_each_record, read_stored_text, state_of,
+    worktree::{Trees, branch_worktree},
+};
+
+use super::leftovers::{branch_of, note_preparation};
+use super::resume_run::load_recorded_definition;
+use super::start_run::{Host, reads_report_dir, worktrees_of};
+use super::tree_lock::TreeLock;
+use crate::{Failure, project::first_tree, providers};
+
+/// The moment of a run from which another one goes on.
+#[derive(Debug, Clone)]
+pub(crate) struct ForkMoment {
+    /// In words: ``after visit 2 of `fix` ``.
+    pub(crate) name: String,
+    /// The number of records until then.
+    pub(crate) records: u64,
+}
+
+/// What a fork is to be.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ForkRequest {
+    /// The limits that it sets replace those of the other run.
+    pub(crate) budget: Budget,
+    /// Whether it leaves GitHub alone.
+    pub(crate) no_github: bool,
+}
+
+/// A fork with its worktree and the files of the moment, before it is recorded.
+pub(crate) struct PreparedFork {
+    origin: RunId,
+    id: RunId,
+    /// The other run at that moment.
+    run: Run,
+    moment: ForkMoment,
+    trees: Trees,
+    pub(crate) place: Place,
+    _lock: TreeLock,
+}
+
+impl PreparedFork {
+    /// Makes the worktree of a fork.
+    ///
+    /// # Errors
+    /// When the run was over at that moment, its files were not recorded, or git fails.
+    pub(crate) fn create(
+        host: &Host,
+        id: &RunId,
+        origin: &RunId,
+        moment: ForkMoment,
+    ) -> Result<PreparedFork, Failure> {
+        let Host { home, journal, config, .. } = host;
+        let run = run_at(&**journal, origin, moment.records)?;
+        refuse_ended(origin, &run, &moment)?;
+        let Some(tree) = &run.tree else {
+            return Err(Failure::usage(
+                format!("run {origin} worked outside of git, so its files were not recorded"),
+                "run `git init` before the next run",
+            ));
+        };
+        let (_, settings) = load_recorded_definition(&**journal, origin, run.started())?;
+        let root = settings.worktree.root.as_deref().map(Path::new);
+        let (folder, branch) = (worktrees_of(home, root, config), branch_of(id));
+        RunWriter::claim_lease(&**journal, id, now_ms())?;
+        let hint = "start another fork";
+        let lock = TreeLock::take(home, id, Some(id.as_str()), hint, None)?;
+        // Until the first record, all of the worktree can be made again.
+        note_preparation(home, id, false)?;
+        let made = branch_worktree::create_worktree(
+            home.root(),
+            &folder.join(id.as_str()),
+            &branch,
+            tree.head.as_deref(),
+        )?;
+        let opened = Trees::open(&made.path, &home.trees())?;
+        let trees = opened.ok_or_else(|| {
+            Failure::environment(format!("`{}` is no working tree of git", made.path.display()))
+        })?;
+        trees.restore(&tree.tree)?;
+        let origin_place = &run.started().place;
+        let base = match origin_place.owned {
+            true => origin_place.base.clone(),
+            false => branch_worktree::current_branch(home.root())?,
+        };
+        let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
+        let place = Place {
+            work,
+            owned: true,
+            branch: Some(made.branch),
+            base,
+            folder: origin_place.folder.clone(),
+            bounded: origin_place.bounded,
+            ..Place::default()
+        };
+        Ok(PreparedFork { origin: origin.clone(), id: id.clone(), run, moment, trees, place, _lock: lock })
+    }
+
+    /// Records the fork. Returns what it said about its origin, and the files in which its tree differs from the recorded
+    /// one, except for what setup commands wrote.
+    ///
+    /// # Errors
+    /// When git or the journal fails.
+    pub(crate) fn record(
+        self,
+        host: &Host,
+        request: &ForkRequest,
+        is_set_up: bool,
+    ) -> Result<RecordedFork, Failure> {
+        let PreparedFork { origin, id, run, moment, trees, place, _lock } = self;
+        let Host { home, journal, .. } = host;
+        let tree = state_of(&trees, place.branch.as_deref())?;
+        let recorded = run.tree.as_ref().map_or("", |tree| &tree.tree);
+        let differing = match is_set_up || tree.tree == recorded {
+            true => Vec::new(),
+            false => trees.changes(recorded, &tree.tree)?.into_iter().map(|change| change.path).collect(),
+        };
+        let started = run.started();
+        let (flow, _) = load_recorded_definition(&**journal, &origin, started)?;
+        let new_sessions = list_new_sessions(host, &origin, &run)?;
+        let fork = RunForked {
+            run: origin.to_string(),
+            records: moment.records,
+            at: moment.name,
+            first_tree: first_tree(&**journal, started)?,
+            tree: Some(tree),
+            budget: run.spending.ledger.budget.with(request.budget),
+            report_dir: reads_report_dir(&flow).then(|| home.reports(&id).display().to_string().into()),
+            // The claim on the remote is the other run's.
+            finalize: started.finalize.clone().map(|plan| FinalizePlan { claim: None, ..plan }),
+            no_github: request.no_github,
+            new_sessions,
+            place,
+        };
+        drop(RunWriter::fork(journal.clone(), &id, &origin, Arc::clone(&flow), fork.clone())?);
+        Ok(RecordedFork { fork, differing, is_failed: is_failed(&run.state) })
+    }
+}
+
+/// What a fork is after its first record.
+pub(crate) struct RecordedFork {
+    pub(crate) fork: RunForked,
+    /// The files that are other ones than were recorded.
+    pub(crate) differing: Vec<String>,
+    /// Whether the run had failed at that moment: the fork tries its last step again.
+    pub(crate) is_failed: bool,
+}
+
+/// A run after its first records.
+fn run_at(journal: &dyn Journal, id: &RunId, records: u64) -> Result<Run, Failure> {
+    let mut run = Run::default();
+    read_each_record(journal, id, 0, |entry| {
+        if entry.seq < records {
+            run.apply_record(&entry.events);
+        }
+    })?;
+    Ok(run)
+}
+
+fn is_failed(state: &State) -> bool {
+    matches!(state, State::Ended { state: EndState::Failed | EndState::Aborted, .. })
+}
+
+/// Fails if nothing can go on from a moment.
+fn refuse_ended(origin: &RunId, run: &Run, moment: &ForkMoment) -> Result<(), Failure> {
+    let is_over = match &run.state {
+        State::Ended { state, .. } => matches!(state, EndState::Completed | EndState::Cancelled),
+        State::New => true,
+        State::Running | State::Suspended(_) => run.effects.ending.is_some(),
+    };
+    if !is_over {
+        return Ok(());
+    }
+    let last = run.progress.last_step.as_ref();
+    let hint = match last.and_then(|step| Some((step, run.progress.visits.get(step)?))) {
+        Some((step, visit)) => {
+            format!("`cuegate fork {origin} --before {step}#{visit}` does its last step again")
+        }
+        None => "start a new run".to_owned(),
+    };
+    Err(Failure::usage(format!("run {origin} was over {}", moment.name), hint))
+}
+
+/// The keys of the conversations that a fork cannot continue: an agent that cannot fork a conversation would add to that of
+/// the other run.
+fn list_new_sessions(host: &Host, origin: &RunId, run: &Run) -> Result<Vec<Str>, Failure> {
+    let Host { journal, program, config, .. } = host;
+    let started = run.started();
+    let script = match &started.script {
+        Some(kept) => Some((kept.path.clone(), read_stored_text(&**journal, origin, &kept.blob)?)),
+        None => None,
+    };
+    let can_fork = providers::create_provider(&started.provider, script.as_ref(), program, config)
+        .is_ok_and(|provider| provider.capabilities().fork);
+    Ok(match can_fork {
+        true => Vec::new(),
+        false => run.context.sessions.keys().cloned().collect(),
+    })
+}

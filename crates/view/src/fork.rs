@@ -1,0 +1,41 @@
+//! Of which run a run is a fork.
+
+use serde_json::{Value, json};
+
+use crate::{
+    EffectState,
+    format::{format_money, plural},
+    summary::{EffectRow, ForkOrigin, round_cost},
+    text::clean_to_one_line,
+};
+
+/// The run of which it is a fork, the moment, and what that run had spent: ``run abc, after visit 2 of `fix` (3 steps, $0.40 there)``.
+pub fn describe_fork(fork: &ForkOrigin) -> String {
+    let spent = fork.cost_usd.map_or_else(String::new, |cost| format!(", {}", format_money(Some(cost))));
+    let steps = plural(fork.visits as u64, "step");
+    format!("run {}, {} ({steps}{spent} there)", fork.run, clean_to_one_line(&fork.at))
+}
+
+/// What the other run had requested outside of its working tree, and the fork does not repeat.
+pub fn list_unrepeated_effects(fork: &ForkOrigin) -> Vec<String> {
+    fork.effects.iter().filter(|row| !row.is_log()).map(describe_effect).collect()
+}
+
+fn describe_effect(row: &EffectRow) -> String {
+    let what = match (&row.url, &row.said) {
+        (Some(url), _) => format!(" ({})", clean_to_one_line(url)),
+        (None, Some(said)) if row.state == EffectState::Done => format!(" ({})", clean_to_one_line(said)),
+        (None, _) if row.state == EffectState::Done => String::new(),
+        (None, _) => format!(" ({} then)", row.state.as_str()),
+    };
+    format!("{}{what}", clean_to_one_line(&row.action))
+}
+
+/// The origin of a fork as `cuegate/run/v1` has it.
+pub(crate) fn fork_json(fork: &ForkOrigin) -> Value {
+    json!({
+        "run": fork.run, "at": fork.at, "records": fork.records, "steps": fork.visits,
+        "cost_usd": fork.cost_usd.map(round_cost), "not_repeated": list_unrepeated_effects(fork),
+        "new_sessions": fork.new_sessions,
+    })
+}
