@@ -41,6 +41,17 @@ pub(crate) struct ExportSummary {
     pub(crate) texts: u64,
     /// Texts and records in which a secret was found.
     pub(crate) redacted: u64,
+    /// What is damaged and left out, if that was wanted.
+    pub(crate) damage: Vec<String>,
+}
+
+/// What becomes of damaged records and texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DamageRule {
+    /// They are errors.
+    Refuse,
+    /// Everything before the first damaged record is written, without damaged texts.
+    LeaveOut,
 }
 
 /// Writes a run.
@@ -51,6 +62,7 @@ pub(crate) fn write_run(
     journal: &dyn Journal,
     run: &RunId,
     to: &mut dyn Write,
+    rule: DamageRule,
 ) -> Result<ExportSummary, Failure> {
     let mut put = |line: &ExportLine| {
         let text = serde_json::to_string(line).map_err(std::io::Error::from)?;
@@ -76,8 +88,14 @@ pub(crate) fn write_run(
                 continue;
             }
             let Ok(parsed) = digest.parse() else { continue };
-            let Some(bytes) = journal.blob(run, &parsed).map_err(cuegate_runner::Error::from)? else {
-                continue;
+            let bytes = match journal.blob(run, &parsed) {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => continue,
+                Err(error) if rule == DamageRule::LeaveOut => {
+                    summary.damage.push(error.to_string());
+                    continue;
+                }
+                Err(error) => return Err(cuegate_runner::Error::from(error).into()),
             };
             let line = match String::from_utf8(bytes) {
                 Ok(text) if environment_secrets().clean(&text) != text => {
@@ -92,16 +110,22 @@ pub(crate) fn write_run(
         }
         put(&ExportLine::Record { seq, at_ms, record: json }).map_err(unwritten)
     };
-    journal
-        .read_each(run, 0, &mut |row| match one(row.seq, row.at_ms, &row.body) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(failure) => {
-                failed = Some(failure);
-                ControlFlow::Break(())
-            }
-        })
-        .map_err(cuegate_runner::Error::from)?;
-    failed.map_or(Ok(summary), Err)
+    let read = journal.read_each(run, 0, &mut |row| match one(row.seq, row.at_ms, &row.body) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(failure) => {
+            failed = Some(failure);
+            ControlFlow::Break(())
+        }
+    });
+    match (failed, read) {
+        (Some(failure), _) => Err(failure),
+        (None, Ok(())) => Ok(summary),
+        (None, Err(error)) if rule == DamageRule::LeaveOut => {
+            summary.damage.push(error.to_string());
+            Ok(summary)
+        }
+        (None, Err(error)) => Err(cuegate_runner::Error::from(error).into()),
+    }
 }
 
 /// Removes the secret that marks texts of agents in prompts. No decision depends on it.

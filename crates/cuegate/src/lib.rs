@@ -49,6 +49,7 @@ mod otel;
 pub mod project;
 pub mod providers;
 mod replay;
+mod retention;
 pub mod run;
 mod run_changes;
 pub mod simulate;

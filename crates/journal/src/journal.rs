@@ -109,6 +109,12 @@ pub trait Journal: Send + Sync {
     /// has fewer.
     fn append_copy(&self, lease: &Lease, from: &RunId, count: u64, then: NewRecord<'_>) -> Result<(), Error>;
 
+    /// Removes a run with everything that belongs to it, for ever. Its lease ends with it.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] as for [`append`](Self::append).
+    fn remove(&self, lease: &Lease) -> Result<(), Error>;
+
     /// Reads the records from `from_seq` on, in order, and hands each out until `each` breaks. Past the end there is none.
     ///
     /// `each` may read the journal.

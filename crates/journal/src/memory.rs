@@ -100,6 +100,16 @@ impl Journal for MemoryJournal {
         Ok(())
     }
 
+    fn remove(&self, lease: &Lease) -> Result<(), Error> {
+        let mut state = self.lock();
+        let run = state.run_mut(&lease.run)?;
+        if run.owner.is_none() || run.token != lease.token {
+            return Err(Error::LeaseLost { run: lease.run.clone(), token: lease.token });
+        }
+        state.runs.remove(&lease.run);
+        Ok(())
+    }
+
     fn read_each(
         &self,
         run: &RunId,

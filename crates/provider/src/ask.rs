@@ -1,6 +1,13 @@
 //! Requests to agents, their answers and faults, and the [`Provider`] trait.
 
-use std::{ffi::OsString, future::Future, path::PathBuf, pin::Pin, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    future::Future,
+    path::{Path, PathBuf},
+    pin::Pin,
+    sync::Arc,
+};
 
 use cuegate_ask::{AskKind, AskLimit, FaultClass, Permission, Usage};
 use serde::{Deserialize, Serialize};
@@ -335,6 +342,11 @@ pub trait Provider: Send + Sync {
 
     /// Receives the receipts that the run has already journaled. Called once, before the first ask.
     fn restore(&self, receipts: &[String]);
+
+    /// Removes what its program keeps of these sessions, and of any in a `folder` that is gone. Returns how many files went.
+    fn remove_sessions(&self, _sessions: &BTreeSet<String>, _folder: Option<&Path>) -> u64 {
+        0
+    }
 
     /// Prepares an ask.
     ///

@@ -12,8 +12,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    Batch, BatchEnd, BatchEvent, BatchStarted, EndState, QueueSource, RunStopped, SpentBudget, StopKind,
-    WaitKind,
+    Batch, BatchEnd, BatchEvent, BatchStarted, EndState, Progress, QueueSource, RunStopped, SpentBudget,
+    StopKind, TakenTask, WaitKind,
 };
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{
@@ -274,6 +274,19 @@ pub fn failed_before(journal: &dyn Journal, run: &str) -> Option<String> {
     let is_failed = matches!(view.state, RunState::Ended(EndState::Failed | EndState::Exhausted));
     let last = view.validators.last().filter(|last| is_failed && !last.passed)?;
     view.failed_before.iter().any(|name| **name == *last.validator).then(|| last.validator.to_string())
+}
+
+/// The state of the run of a task; `None` before it has one. That of a run which was removed since is what the batch recorded.
+///
+/// # Errors
+/// As [`run_of`].
+pub(crate) fn run_of_task(journal: &dyn Journal, taken: &TakenTask) -> Option<Result<RunStopped, String>> {
+    let is = run_of(journal, taken.run.as_ref()?);
+    let is_gone = is.as_ref().is_ok_and(|is| is.stop == StopKind::NotStarted);
+    Some(match &taken.progress {
+        Progress::Stopped(stopped) if is_gone => Ok(stopped.clone()),
+        _ => is,
+    })
 }
 
 /// The state of a run, from its journal.

@@ -16,7 +16,7 @@ use cuegate_runner::{
 };
 use cuegate_view::{clean_to_one_line, format_rfc3339, shorten_end};
 
-use super::run_of;
+use super::run_of_task;
 use crate::text_file::read_text;
 
 /// The columns of a title.
@@ -287,9 +287,9 @@ fn file_tasks(path: &Path) -> Result<Vec<Task>, String> {
 /// The run of a batch of this project on a task, and its state.
 fn own_run(known: &QueueContext<'_>, batch: &str, key: &str) -> Option<(String, String)> {
     let (batch, ..) = read_batch(known.batches, &batch.parse().ok()?).ok()?;
-    let run = batch.taken.iter().find(|taken| taken.task.key == key)?.run.clone()?;
-    let state = run_of(known.runs, &run).map_or_else(|why| why, |is| is.state);
-    Some((run, state))
+    let taken = batch.taken.iter().find(|taken| taken.task.key == key)?;
+    let state = run_of_task(known.runs, taken)?.map_or_else(|why| why, |is| is.state);
+    Some((taken.run.clone()?, state))
 }
 
 /// The pull requests that runs of earlier batches on the same queue opened for a task, with these runs.
@@ -334,8 +334,8 @@ fn runs_before(known: &QueueContext<'_>, source: &QueueSource) -> Result<Vec<Ear
             continue;
         }
         for taken in &batch.taken {
-            let Some(run) = &taken.run else { continue };
-            let is = run_of(known.runs, run)?;
+            let (Some(run), Some(is)) = (&taken.run, run_of_task(known.runs, taken)) else { continue };
+            let is = is?;
             if is.stop != StopKind::NotStarted {
                 let (task, run) = (taken.task.key.clone(), run.clone());
                 before.push(EarlierRun { task, run, state: is.state });

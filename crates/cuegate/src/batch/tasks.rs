@@ -13,7 +13,7 @@ use tokio::{
 use super::{
     BatchMessage, FORMER_MAX, HaltReason, LOOK_EVERY, Queue, QueueContext, TRIES, Worker,
     child::{Child, ChildMessage},
-    failed_before, run_of,
+    failed_before, run_of, run_of_task,
 };
 use crate::{exit, project};
 
@@ -290,7 +290,7 @@ impl Worker<'_> {
                 Progress::Lost(_) => false,
                 // An answer may have come, a retry may have ended, a claim may have to be given back.
                 Progress::Stopped(stopped) => {
-                    let is = taken.run.as_ref().map(|run| run_of(&*self.runs, run));
+                    let is = run_of_task(&*self.runs, &taken);
                     let changed = is.is_some_and(|is| is.as_ref() != Ok(stopped));
                     let is_open = matches!(stopped.stop, StopKind::Suspended | StopKind::NotStarted);
                     changed || is_open || stopped.stop == StopKind::Completed && taken.is_claimed()

@@ -26,6 +26,7 @@ use crate::cli::commands::take::apply::ApplyArgs;
 use crate::cli::commands::take::clean::CleanArgs;
 use crate::cli::commands::take::diff::DiffArgs;
 use crate::cli::commands::take::effect::EffectArgs;
+use crate::cli::commands::take::gc::GcArgs;
 use crate::cli::commands::take::restore::RestoreArgs;
 use crate::cli::commands::take::undo::UndoArgs;
 use crate::cli::commands::tools::completions::CompletionsArgs;
@@ -141,6 +142,8 @@ pub(super) enum Verb {
     Diff(DiffArgs),
     /// Remove worktrees of ended runs; their changes are kept
     Clean(CleanArgs),
+    /// Remove old runs, and snapshots that no run needs
+    Gc(GcArgs),
     /// Bring the changes of a worktree run into this working tree
     Apply(ApplyArgs),
     /// Bring files back as they were at a moment of a run

@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Start", &["run", "work", "init", "list"]),
     ("Follow", &["runs", "status", "why", "watch", "attach", "log", "serve", "replay", "export"]),
     ("Go on", &["resume", "retry", "fork", "answer", "instruct", "cancel"]),
-    ("Take", &["diff", "report", "apply", "undo", "restore", "effect", "clean"]),
+    ("Take", &["diff", "report", "apply", "undo", "restore", "effect", "clean", "gc"]),
     ("Write workflows", &["check", "explain", "show", "prompt", "price", "graph", "simulate", "schema"]),
     ("Tools", &["doctor", "config", "completions", "man", "help"]),
 ];

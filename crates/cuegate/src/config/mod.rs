@@ -7,6 +7,7 @@ mod durations;
 mod limit_values;
 mod load;
 mod notify;
+mod retention;
 mod sandbox;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
@@ -18,6 +19,8 @@ use serde::Deserialize;
 pub use limit_values::{BudgetConfig, Minutes, PositiveCount, Usd};
 pub use load::{list_config_paths, load_config, parse_kept_config};
 pub use notify::NotifyConfig;
+pub use retention::RetentionConfig;
+pub(crate) use sandbox::parse_size;
 pub use sandbox::{ExecutionSide, SandboxConfig};
 
 /// The merged configuration.
@@ -42,6 +45,8 @@ pub struct Config {
     pub github: GithubConfig,
     /// `[budget]`: the default budget of a run.
     pub budget: BudgetConfig,
+    /// `[retention]`: how much of past runs is kept.
+    pub retention: RetentionConfig,
     /// `[otel]`: where telemetry goes.
     pub otel: OtelConfig,
     /// `[providers]`: settings of each provider.

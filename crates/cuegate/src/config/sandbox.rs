@@ -91,7 +91,7 @@ fn deserialize_hosts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<H
 }
 
 /// Reads a number of bytes, or a text such as `512M` or `8G`.
-fn deserialize_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+pub(super) fn deserialize_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged, expecting = "a number of bytes, or a size such as `512M` or `8G`")]
     enum BytesOrText {
@@ -109,7 +109,7 @@ fn deserialize_size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     }
 }
 
-fn parse_size(text: &str) -> Option<u64> {
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim().trim_end_matches(['B', 'b']).trim_end_matches('i');
     let (number, shift) = match text.chars().last()? {
         'K' | 'k' => (&text[..text.len() - 1], 10),

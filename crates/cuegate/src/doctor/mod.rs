@@ -1,6 +1,7 @@
 //! Checks what works on this machine and how to fix the rest. It calls a remote service only to try a login, where that
 //! costs nothing.
 
+mod journal;
 mod machine;
 mod self_test;
 
@@ -15,6 +16,7 @@ use crate::config::Config;
 use crate::providers;
 use crate::run::start_run::Program;
 
+pub(crate) use journal::verify_run;
 pub use self_test::{AttackOutcome, SelfTestResult, self_test};
 
 /// How long a service may take to answer whether a login is valid.

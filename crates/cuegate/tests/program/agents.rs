@@ -39,8 +39,11 @@ pub fn fixer() -> Scenario {
             "next_action": {"action": "next", "reason": "The cause is clear."}
         })))
         .reply(fix("$1 * 5 / 9 + 32", "Fix the conversion", "# Fix it", "Rewrote the formula."))
-        .reply(Reply::to("# Close").times(2).json(close))
-        .reply(fix("$1 * 9 / 5 + 32", "Multiply by 9/5", "# The test still fails", "Multiplies by 9/5."))
+        .reply(Reply::to("# Close").times(4).json(close))
+        .reply(
+            fix("$1 * 9 / 5 + 32", "Multiply by 9/5", "# The test still fails", "Multiplies by 9/5.")
+                .times(2),
+        )
 }
 
 /// A project whose agents ask the stand-in.
@@ -143,6 +146,40 @@ fn codex_does_the_main_job() {
         (&json!(null), &json!(5)),
         "unknown is not zero"
     );
+}
+
+/// The conversation of a fork goes on from its moment, in another folder.
+fn forks_its_conversation(provider: &'static str) {
+    let (set, result) = example_by(provider, &[]);
+    let run = result["run"].as_str().unwrap();
+    let asked = set.standin.answered().len();
+    let ran = set.run(&["fork", run, "--before", "continuation.fix#2", "--json"]);
+    assert_eq!(ran.code, 0, "unmatched {:?}\n{}", set.standin.unmatched(), ran.stderr);
+    let fork = ran.json();
+    assert_eq!(rows(&fork), ROWS, "{}", ran.stderr);
+    assert_eq!((&fork["asks"]["work"], &fork["asks"]["remedy"]), (&json!(1), &json!(1)));
+    let status = set.run(&["status", "last"]).stdout;
+    assert!(status.contains("2 forked"), "it goes on with what was said: {status}");
+    let first = set.standin.answered()[asked].body.to_string();
+    assert!(first.contains("Rewrote the formula."), "{first}");
+    assert!(!first.contains("Multiplies by 9/5."), "nothing of what came later: {first}");
+    let head = set.project.git(&["log", "--format=%s"]);
+    assert_eq!(head, "Multiply by 9/5\nFix the conversion\nbegin\n", "the origin stays");
+    set.project.all_gone();
+}
+
+#[test]
+fn claude_forks_its_conversation() {
+    if offline::inside() {
+        forks_its_conversation("claude");
+    }
+}
+
+#[test]
+fn codex_forks_its_conversation() {
+    if offline::inside() {
+        forks_its_conversation("codex");
+    }
 }
 
 #[test]

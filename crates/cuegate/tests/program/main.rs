@@ -17,6 +17,7 @@ mod effect_kills;
 mod faults;
 mod finalize;
 mod fork;
+mod gc;
 #[cfg(target_os = "linux")]
 mod git_programs;
 mod init;

@@ -45,6 +45,11 @@ impl LogCache {
         Ok(log)
     }
 
+    /// Closes a log.
+    pub(super) fn forget(&self, run: &RunId) {
+        self.lock().retain(|(known, _)| known != run);
+    }
+
     /// A log that is open, which becomes the last one that was used.
     fn find(&self, run: &RunId) -> Option<SharedLog> {
         let mut open = self.lock();

@@ -96,6 +96,14 @@ pub(super) fn read_range(file: &File, offset: u64, length: u64) -> io::Result<Ve
     Ok(bytes)
 }
 
+/// Removes what an interrupted removal left.
+pub(super) fn remove_folder_if_there(folder: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io_error(folder, "remove")(error)),
+        _ => Ok(()),
+    }
+}
+
 /// Makes the names in a folder durable.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

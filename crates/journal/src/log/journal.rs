@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use super::REMOVED;
 use super::cache::{LogCache, lock_log};
 use super::changes::ChangeBell;
 use super::count_file::CountFile;
@@ -183,6 +184,13 @@ impl Journal for LogJournal {
         self.write_log(&lease.run, |log, is_synced| log.append_copy(lease, &source, count, then, is_synced))
     }
 
+    fn remove(&self, lease: &Lease) -> Result<(), Error> {
+        let aside = self.dir.join(format!("{REMOVED}{}", lease.run));
+        self.write_log(&lease.run, |log, _| log.move_away(lease, &aside))?;
+        self.logs.forget(&lease.run);
+        fs::remove_dir_all(&aside).map_err(io_error(&aside, "remove"))
+    }
+
     fn read_each(
         &self,
         run: &RunId,
@@ -198,9 +206,10 @@ impl Journal for LogJournal {
                     return Ok(());
                 }
             }
-            match page.next {
-                Some(next) => from = next,
-                None => return Ok(()),
+            match (page.damage, page.next) {
+                (Some(damage), _) => return Err(damage),
+                (None, Some(next)) => from = next,
+                (None, None) => return Ok(()),
             }
         }
     }

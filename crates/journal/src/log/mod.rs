@@ -24,3 +24,6 @@ pub use threads::map_on_threads;
 
 /// The folder of a project that holds a folder per run.
 pub const RUNS_DIR: &str = "runs";
+
+/// How the folder of a run is called while it is being removed. What a kill leaves of it belongs to nothing.
+pub const REMOVED: &str = ".removed-";

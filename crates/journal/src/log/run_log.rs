@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::count_file::CountFile;
 use super::file_io::{
     FileIdentity, FileLock, create_folder, file_identity, io_error, open_file, open_or_create_file,
-    read_range, sync_folder,
+    read_range, remove_folder_if_there, sync_folder,
 };
 use super::frame::{BlobPlace, Frame, encode_frame, place_blobs};
 use super::header::{HEADER_LENGTH, LEASE_OFFSET, LeaseState, LogIdentity, SECTOR, VERSION};
@@ -76,6 +76,8 @@ impl LogIndex {
 pub(super) struct RecordPage {
     pub records: Vec<Record>,
     pub next: Option<Cursor>,
+    /// What is wrong behind them.
+    pub damage: Option<Error>,
 }
 
 impl RunLog {
@@ -218,6 +220,17 @@ impl RunLog {
         }
         // Also where records did not wait: a run that nobody holds is on the disk as a whole.
         self.write_lease(&LeaseState { token: held.token, owner: None }, true)
+    }
+
+    /// Moves the folder of the run away, at once, for whoever holds its lease.
+    pub(super) fn move_away(&mut self, lease: &Lease, to: &Path) -> Result<(), Error> {
+        let _lock = FileLock::take(&self.file, &self.path, "remove a run")?;
+        let held = self.read_lease()?;
+        if held.owner.is_none() || held.token != lease.token {
+            return Err(Error::LeaseLost { run: self.run.clone(), token: lease.token });
+        }
+        remove_folder_if_there(to)?;
+        fs::rename(&self.folder, to).map_err(io_error(&self.folder, "move"))
     }
 
     /// Appends a record; see [`Journal::append`](crate::Journal::append).
@@ -423,7 +436,7 @@ impl RunLog {
     pub(super) fn read_page(&mut self, from: Cursor, from_seq: u64) -> Result<RecordPage, Error> {
         let (mut at, mut length, mut records) = (from, 0, Vec::new());
         let mut is_end = true;
-        self.walk(from, &mut |frame, place| {
+        let walked = self.walk(from, &mut |frame, place| {
             at = place;
             if frame.head.seq >= from_seq {
                 length += frame.body.len();
@@ -435,9 +448,9 @@ impl RunLog {
             }
             is_end = length < PAGE_LENGTH;
             is_end
-        })?;
+        });
         self.last_read = Some(at);
-        Ok(RecordPage { records, next: (!is_end).then_some(at) })
+        Ok(RecordPage { records, next: (!is_end).then_some(at), damage: walked.err() })
     }
 
     /// Takes new records into the index.

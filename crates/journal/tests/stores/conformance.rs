@@ -305,6 +305,20 @@ pub fn copies_nothing_where_a_copy_is_refused(journal: &dyn Journal) {
     assert!(!journal.runs().unwrap().iter().find(|known| known.run == run("b")).unwrap().has_records);
 }
 
+pub fn removes_a_run_for_ever(journal: &dyn Journal) {
+    let lease = started(journal);
+    journal.append(&lease, 0, record("zero")).unwrap();
+    journal.create(&run("b"), 2).unwrap();
+    journal.remove(&lease).unwrap();
+    assert!(matches!(journal.read(&run("a"), 0), Err(Error::NoSuchRun { .. })));
+    assert!(matches!(journal.append(&lease, 1, record("one")), Err(Error::NoSuchRun { .. })));
+    assert_eq!(journal.runs().unwrap().len(), 1);
+    let again = started(journal);
+    assert!(bodies(journal, "a", 0).is_empty(), "another run of this name has nothing of it");
+    journal.release(&again).unwrap();
+    assert!(matches!(journal.remove(&again), Err(Error::LeaseLost { .. })));
+}
+
 pub fn a_missing_run_is_named_in_the_error(journal: &dyn Journal) {
     started(journal);
     let ghost = run("ghost");
@@ -403,6 +417,7 @@ macro_rules! conformance {
             equal_blobs_have_one_digest
             copies_the_first_records_of_another_run
             copies_nothing_where_a_copy_is_refused
+            removes_a_run_for_ever
             a_missing_run_is_named_in_the_error
             lists_the_newest_run_first
             one_of_several_racing_appends_wins

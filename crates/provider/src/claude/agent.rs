@@ -1,8 +1,10 @@
 //! The Claude Code provider.
 
+use std::{collections::BTreeSet, path::Path};
+
 use serde_json::Value;
 
-use super::{ClaudeSettings, inspect, launch, read::ClaudeReader, sandbox_needs};
+use super::{ClaudeSettings, inspect, launch, read::ClaudeReader, sandbox_needs, session_files};
 use crate::{
     Capabilities, Fault, FaultClass, Inspection, LoginRequest, PreparedAsk, Provider, Request, SandboxNeeds,
     program::{redact_env, redact_env::RedactingReader},
@@ -75,6 +77,10 @@ impl Provider for Claude {
 
     fn needs(&self) -> SandboxNeeds {
         sandbox_needs::collect_needs(&self.settings)
+    }
+
+    fn remove_sessions(&self, sessions: &BTreeSet<String>, folder: Option<&Path>) -> u64 {
+        session_files::remove_sessions(&sandbox_needs::find_claude_home(&self.settings), sessions, folder)
     }
 
     fn restore(&self, _receipts: &[String]) {}

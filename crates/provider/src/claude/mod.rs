@@ -10,6 +10,7 @@ mod launch;
 mod list_price;
 mod read;
 mod sandbox_needs;
+mod session_files;
 mod settings;
 mod wire;
 

@@ -51,13 +51,18 @@ pub(crate) const VARIABLES: [&str; 28] = [
     "USE_BUILTIN_RIPGREP",
 ];
 
+/// The folder with all that it keeps.
+pub(super) fn find_claude_home(settings: &ClaudeSettings) -> PathBuf {
+    let home = || settings.var("HOME").map(PathBuf::from).or_else(env::home_dir).unwrap_or_default();
+    settings.var("CLAUDE_CONFIG_DIR").map_or_else(|| home().join(".claude"), PathBuf::from)
+}
+
 pub(super) fn collect_needs(settings: &ClaudeSettings) -> SandboxNeeds {
     let home = settings.var("HOME").map(PathBuf::from).or_else(env::home_dir).unwrap_or_default();
-    let own = settings.var("CLAUDE_CONFIG_DIR").map(PathBuf::from);
-    let folder = own.clone().unwrap_or_else(|| home.join(".claude"));
+    let folder = find_claude_home(settings);
     let user = OWN.iter().map(|name| folder.join(name)).collect();
     // With `CLAUDE_CONFIG_DIR` all of its state is in that folder.
-    let beside = own.is_none().then(|| home.join(".claude.json"));
+    let beside = settings.var("CLAUDE_CONFIG_DIR").is_none().then(|| home.join(".claude.json"));
     let on = |name: &str| settings.var(name).is_some_and(|value| !matches!(value.as_str(), "0" | "false"));
     let mut keys = Vec::new();
     if on("CLAUDE_CODE_USE_BEDROCK") {

@@ -1,10 +1,10 @@
 //! The Codex provider.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use serde_json::Value;
 
-use super::{CodexSettings, inspect, launch, read::CodexReader, sandbox_needs, strict};
+use super::{CodexSettings, inspect, launch, read::CodexReader, rollout, sandbox_needs, strict};
 use crate::{
     Capabilities, Fault, Inspection, LoginRequest, PreparedAsk, Provider, Request, SandboxNeeds, Shared,
     program::{redact_env, redact_env::RedactingReader},
@@ -75,6 +75,10 @@ impl Provider for Codex {
 
     fn needs(&self) -> SandboxNeeds {
         sandbox_needs::collect_needs(&self.settings)
+    }
+
+    fn remove_sessions(&self, sessions: &BTreeSet<String>, _folder: Option<&Path>) -> u64 {
+        rollout::remove_sessions(&inspect::find_codex_home(&self.settings), sessions)
     }
 
     /// Its own sandbox cannot start inside another one, so it is disabled there; the outer sandbox restricts the agent.

@@ -2,6 +2,7 @@
 //! after each response of the service, which the output has only at the end of a turn.
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::{BufRead as _, BufReader, Read as _},
     path::{Path, PathBuf},
@@ -72,26 +73,27 @@ pub(super) fn tokens_of(usage: &Value) -> Usage {
 fn session_file(home: &Path, session: &str) -> Option<PathBuf> {
     let is_plain =
         !session.is_empty() && session.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    if !is_plain {
-        return None;
-    }
-    // `rollout-2026-11-26T20-26-42-ID.jsonl`
-    let id_of = |path: &Path| {
-        let name = path.file_name()?.to_str()?.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
-        name.get("2026-11-26T20-26-42-".len()..).map(str::to_owned)
-    };
-    for year in newest_first(&home.join("sessions")) {
-        for month in newest_first(&year) {
-            for day in newest_first(&month) {
-                let found =
-                    newest_first(&day).into_iter().find(|path| id_of(path).as_deref() == Some(session));
-                if found.is_some() {
-                    return found;
-                }
-            }
-        }
-    }
-    None
+    let mut files = is_plain.then(|| list_session_files(home))?;
+    files.find(|path| session_of_file(path).as_deref() == Some(session))
+}
+
+/// Removes the files of these sessions; returns how many went.
+pub(super) fn remove_sessions(home: &Path, sessions: &BTreeSet<String>) -> u64 {
+    let is_one = |path: &PathBuf| session_of_file(path).is_some_and(|id| sessions.contains(&id));
+    let found: Vec<PathBuf> = list_session_files(home).filter(is_one).collect();
+    found.iter().filter(|path| fs::remove_file(path).is_ok()).count() as u64
+}
+
+/// The session of a file `rollout-2026-11-26T20-26-42-ID.jsonl`.
+fn session_of_file(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?.strip_prefix("rollout-")?.strip_suffix(".jsonl")?;
+    name.get("2026-11-26T20-26-42-".len()..).map(str::to_owned)
+}
+
+/// The files of all sessions, the newest day first.
+fn list_session_files(home: &Path) -> impl Iterator<Item = PathBuf> {
+    let below = |folder: PathBuf| newest_first(&folder);
+    newest_first(&home.join("sessions")).into_iter().flat_map(below).flat_map(below).flat_map(below)
 }
 
 /// The entries of a folder by name, the last first.

@@ -61,6 +61,13 @@ pub(super) fn is_state(name: &str) -> bool {
     STATE.contains(&name) || STATE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
+/// The objects that a git state names. Its commits are in the repository.
+pub(super) fn list_state_objects(text: &[u8]) -> Vec<String> {
+    serde_json::from_slice::<GitState>(text)
+        .map(|state| state.files.into_values().collect())
+        .unwrap_or_default()
+}
+
 /// The folder of references that keep commits which are no longer on a branch.
 const SET_ASIDE: &str = "refs/cuegate/set-aside";
 

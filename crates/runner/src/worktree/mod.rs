@@ -23,6 +23,7 @@ mod restore;
 pub(crate) mod settings;
 mod snapshots;
 mod stale_locks;
+mod sweep;
 mod tree_edit;
 
 pub use agent_git::{AgentGit, GitFolderReach, TakeOverReport};
@@ -39,3 +40,4 @@ pub(crate) use snapshots::ignored_places::ignored_places;
 pub use snapshots::snapshot::{Snapshot, Trees};
 pub use snapshots::tracking::{TrackingState, tracking_of};
 pub use stale_locks::clear_stale_locks;
+pub use sweep::{NeededSnapshots, SnapshotSizes, remove_references};

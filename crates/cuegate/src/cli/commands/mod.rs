@@ -29,6 +29,7 @@ use super::{
     logging, params, print,
 };
 use crate::project::FoldedRun;
+use crate::retention;
 use crate::{
     Failure,
     cli::help_groups::{self, grouped_command},
@@ -106,6 +107,7 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Diff(args) => take::diff::print_diff(&place, &args),
         Verb::Effect(args) => take::effect::list_or_settle_effects(&place, &args),
         Verb::Clean(args) => take::clean::clean_worktrees(&place, &args),
+        Verb::Gc(args) => take::gc::collect_garbage(&place, &args),
         Verb::Apply(args) => take::apply::apply_changes(&place, &args),
         Verb::Restore(args) => take::restore::restore_files(&place, &args),
         Verb::Undo(args) => take::undo::undo_changes(&place, &args),
@@ -368,6 +370,12 @@ fn tell_end(
         for line in cuegate_view::render_run_end(&view, &texts_of_run(journal, id), &zone, undo.as_deref()) {
             // A result, which `--quiet` keeps.
             print::print_important(&line);
+        }
+        if let Some(bytes) = retention::measure_when_due(&place.home) {
+            print::print_line(&format!(
+                "note: `.cuegate` holds {:.1} GiB; `cuegate gc --dry-run` shows what can go",
+                bytes as f64 / (1_u64 << 30) as f64
+            ));
         }
     }
     // A user who interrupted the run needs no notification.

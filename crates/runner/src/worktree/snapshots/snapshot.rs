@@ -20,9 +20,9 @@ use crate::worktree::tree_edit::GITLINK;
 #[derive(Debug, Clone)]
 pub struct Trees {
     pub(in crate::worktree) root: PathBuf,
-    state: PathBuf,
+    pub(in crate::worktree) state: PathBuf,
     /// Identifies the root in file names, so that worktrees can share one state dir.
-    name: String,
+    pub(in crate::worktree) name: String,
     pub(in crate::worktree) git: Git,
     repository: Repository,
     pub(in crate::worktree) git_dir: PathBuf,

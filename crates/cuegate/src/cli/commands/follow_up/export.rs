@@ -10,7 +10,7 @@ use cuegate_view::plural;
 
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
-use crate::exported_run::write_run;
+use crate::exported_run::{DamageRule, write_run};
 use crate::{Failure, exit, project};
 use clap::Args;
 
@@ -38,7 +38,7 @@ pub(in crate::cli::commands) fn export_run(place: &ProjectPlace, args: &ExportAr
     let partial = args.file.with_extension(format!("partial-{}", std::process::id()));
     let write = || {
         let mut file = BufWriter::new(fs::File::create(&partial).map_err(failed)?);
-        let summary = write_run(&*journal, &id, &mut file)?;
+        let summary = write_run(&*journal, &id, &mut file, DamageRule::Refuse)?;
         file.flush().map_err(failed)?;
         fs::rename(&partial, &args.file).map_err(failed)?;
         Ok::<_, Failure>(summary)

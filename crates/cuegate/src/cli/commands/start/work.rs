@@ -22,7 +22,7 @@ use cuegate_view::{
 
 use super::run;
 use super::work_args::WorkArgs;
-use crate::batch::{BatchMessage, Queue, QueueContext, Worker, run_of};
+use crate::batch::{BatchMessage, Queue, QueueContext, Worker, run_of_task};
 use crate::before_start::start_checks::check_start;
 use crate::cli::commands::{ProjectPlace, load_as};
 use crate::cli::commands::{diagnostics, read_options};
@@ -410,9 +410,10 @@ fn rows_of_batch(runs: Option<&dyn Journal>, batch: &Batch) -> Vec<TaskRow> {
     let row = |taken: &cuegate_engine::TakenTask| {
         let run = taken.run.as_ref().and_then(|run| Some((runs?, run.parse::<RunId>().ok()?)));
         let Some((journal, id)) = run else { return TaskRow::new(taken, None, None, None) };
-        let is = match run_of(journal, id.as_str()) {
-            Ok(is) => is,
-            Err(why) => return TaskRow { state: why, ..TaskRow::new(taken, None, None, None) },
+        let is = match run_of_task(journal, taken) {
+            Some(Ok(is)) => is,
+            None => return TaskRow::new(taken, None, None, None),
+            Some(Err(why)) => return TaskRow { state: why, ..TaskRow::new(taken, None, None, None) },
         };
         let view = project::view_of(journal, &id).ok();
         let view = view.filter(|view| view.started_ms.is_some());

@@ -18,8 +18,11 @@ use serde_json::{Value, json};
 use crate::cli::commands::shared_args::parse_age;
 use crate::cli::commands::{ProjectPlace, view_of};
 use crate::cli::print;
+use crate::config::load_config;
 use crate::project::FoldedRun;
+use crate::retention::{list_sessions, remove_sessions};
 use crate::run::resume_run;
+use crate::run::start_run::Program;
 use crate::run::tree_lock::TreeLock;
 use crate::{Failure, exit, project};
 use clap::Args;
@@ -46,15 +49,15 @@ pub(crate) struct CleanArgs {
 const NAMES_MAX: usize = 5;
 
 /// The worktree of a run.
-struct OwnedWorktree {
-    id: RunId,
+pub(super) struct OwnedWorktree {
+    pub(super) id: RunId,
     view: RunView,
     run: Run,
     path: PathBuf,
     /// Whether its changes are in this working tree.
-    merged: bool,
+    pub(super) merged: bool,
     /// Why it must stay.
-    kept: Option<String>,
+    pub(super) kept: Option<String>,
     /// What git ignores in it.
     ignored: IgnoredFiles,
 }
@@ -169,7 +172,10 @@ fn hint_of_kept_worktree(owned: &OwnedWorktree) -> String {
 }
 
 /// The worktrees of all runs, that of several runs once, by the newest of them.
-fn find_run_worktrees(place: &ProjectPlace, journal: &dyn Journal) -> Result<Vec<OwnedWorktree>, Failure> {
+pub(super) fn find_run_worktrees(
+    place: &ProjectPlace,
+    journal: &dyn Journal,
+) -> Result<Vec<OwnedWorktree>, Failure> {
     let trees = Trees::open(place.home.root(), &place.home.trees())?;
     // A damaged run does not stand in the way of the others. Nobody knows what its own worktree should hold.
     let (readable, damaged): (Vec<RunSummary>, Vec<RunSummary>) = journal
@@ -201,12 +207,7 @@ fn find_run_worktrees(place: &ProjectPlace, journal: &dyn Journal) -> Result<Vec
             all.push(OwnedWorktree { id: known.run, view, run, path, merged: true, kept: None, ignored });
             continue;
         }
-        let merged = match (&trees, project::first_tree(journal, run.started())?, &run.tree) {
-            (Some(trees), Some(from), Some(to)) => {
-                matches!(trees.merge(&from.tree, &to.tree)?, MergeResult::Clean { ours, merged } if ours == merged)
-            }
-            _ => false,
-        };
+        let merged = is_taken(trees.as_ref(), journal, &run)?;
         let ignored = IgnoredFiles::find(&path)?;
         let kept = match &view.state {
             RunState::Ended(_) if ignored.is_too_much() => Some(too_much(&ignored)),
@@ -216,6 +217,16 @@ fn find_run_worktrees(place: &ProjectPlace, journal: &dyn Journal) -> Result<Vec
         all.push(OwnedWorktree { id: known.run, view, run, path, merged, kept, ignored });
     }
     Ok(all)
+}
+
+/// Whether what a run changed is in this working tree.
+pub(super) fn is_taken(trees: Option<&Trees>, journal: &dyn Journal, run: &Run) -> Result<bool, Failure> {
+    Ok(match (trees, project::first_tree(journal, run.started())?, &run.tree) {
+        (Some(trees), Some(from), Some(to)) => {
+            matches!(trees.merge(&from.tree, &to.tree)?, MergeResult::Clean { ours, merged } if ours == merged)
+        }
+        _ => false,
+    })
 }
 
 /// What is in a worktree and in no snapshot of the run.
@@ -249,7 +260,11 @@ fn too_much(ignored: &IgnoredFiles) -> String {
 }
 
 /// Keeps what is nowhere else, and removes a worktree. Repeated after a kill, it goes on.
-fn take_away(place: &ProjectPlace, journal: &dyn Journal, owned: &OwnedWorktree) -> Result<(), Failure> {
+pub(super) fn take_away(
+    place: &ProjectPlace,
+    journal: &dyn Journal,
+    owned: &OwnedWorktree,
+) -> Result<(), Failure> {
     let (root, first) = (place.home.root(), owned.made_by());
     let _lock = TreeLock::take(&place.home, &owned.id, Some(&first), "clean up when that has ended", None)?;
     // Somebody may have gone on meanwhile.
@@ -276,5 +291,9 @@ fn take_away(place: &ProjectPlace, journal: &dyn Journal, owned: &OwnedWorktree)
     for kept in branch_worktree::remove_worktree(root, &owned.path, &branch, &keep)? {
         print::print_line(&format!("commits of run {first} stay as `{kept}`"));
     }
+    // Nothing goes on in that folder.
+    let folder = PathBuf::from(owned.run.started().place.start_folder());
+    let sessions = list_sessions(journal, &owned.id)?;
+    remove_sessions(&Program::current()?, &load_config(root)?, &sessions, Some(&folder));
     Ok(())
 }

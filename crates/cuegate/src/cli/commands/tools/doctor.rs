@@ -3,16 +3,26 @@
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
 use crate::config::{self, Config};
-use crate::doctor::{self, AttackOutcome, DoctorFinding};
+use crate::doctor::{self, AttackOutcome, DoctorFinding, verify_run};
+use crate::exported_run::ExportSummary;
 use crate::run::start_run::Program;
 use crate::{Failure, exit};
 use clap::Args;
+use cuegate_view::{clean_to_one_line, plural};
+use serde_json::json;
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Try attacks on the sandbox of this machine, and print which are held
     #[arg(long)]
     pub(crate) sandbox: bool,
+    /// Verify the records and texts of all runs
+    #[arg(long, conflicts_with = "sandbox")]
+    pub(crate) journal: bool,
+    /// Write what can be read of damaged runs into this folder, a file each, as `export` does
+    #[arg(long, value_name = "FOLDER", requires = "journal")]
+    pub(crate) save: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -22,6 +32,9 @@ pub(in crate::cli::commands) fn run_doctor(place: &ProjectPlace, args: &DoctorAr
     let root = place.home.root();
     if args.sandbox {
         return self_test(&config::load_config(root)?, args.json);
+    }
+    if args.journal {
+        return check_journal(place, args);
     }
     // The rest of the machine is worth knowing, whatever the file says.
     let (config, refused) = match config::load_config(root) {
@@ -53,6 +66,53 @@ pub(in crate::cli::commands) fn run_doctor(place: &ProjectPlace, args: &DoctorAr
         print::print_data(&format!("\n{verdict}"));
     }
     Ok(if ok { exit::DONE } else { exit::ENVIRONMENT })
+}
+
+/// Verifies what all runs recorded. Fails if something is damaged.
+fn check_journal(place: &ProjectPlace, args: &DoctorArgs) -> Result<u8, Failure> {
+    let journal = place.view()?;
+    if let Some(folder) = &args.save {
+        std::fs::create_dir_all(folder).map_err(|error| {
+            Failure::environment(format!("failed to create `{}`: {error}", folder.display()))
+        })?;
+    }
+    let (mut rows, mut damaged, mut records) = (Vec::new(), 0, 0);
+    let runs = journal.runs()?.into_iter().filter(|known| known.has_records || known.damage.is_some());
+    for known in runs {
+        let checked = verify_run(&*journal, &known, args.save.as_deref())?;
+        let ExportSummary { records: count, texts, damage, .. } = &checked.summary;
+        records += count;
+        damaged += u64::from(!damage.is_empty());
+        if args.json {
+            rows.push(json!({"run": known.run.as_str(), "records": count, "texts": texts, "damage": damage,
+                "saved": checked.saved}));
+            continue;
+        }
+        for what in damage {
+            print::print_data(&format!("{}  {}", known.run, clean_to_one_line(what)));
+        }
+        if let Some(saved) = checked.saved {
+            print::print_line(&format!(
+                "the first {} of run {} are in `{saved}`",
+                plural(*count, "record"),
+                known.run
+            ));
+        }
+    }
+    if args.json {
+        print::print_json(&json!({"schema": "cuegate/journal-check/v1", "runs": rows}));
+    } else {
+        print::print_line(&match damaged {
+            0 => format!("{} are as they were written", plural(records, "record")),
+            _ => format!("{} damaged; the others are as they were written", plural(damaged, "run")),
+        });
+        if damaged > 0 && args.save.is_none() {
+            print::print_line(
+                "`--save FOLDER` writes what can be read of them into files, which `log` and `report` read",
+            );
+        }
+    }
+    Ok(if damaged == 0 { exit::DONE } else { exit::ENVIRONMENT })
 }
 
 /// Tries attacks on the sandbox. Fails if one succeeds.
