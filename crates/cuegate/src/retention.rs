@@ -144,6 +144,10 @@ fn find_snapshots(json: &Value, found: &mut NeededSnapshots) {
 
 fn find_sessions(record: &Value, found: &mut BTreeMap<String, BTreeSet<String>>) {
     for event in record["events"].as_array().into_iter().flatten() {
+        if event["event"] == "forked" {
+            // Those until then belong to the other run.
+            found.clear();
+        }
         if let (Some(session), Some(provider)) = (event["session"].as_str(), event["provider"].as_str()) {
             found.entry(provider.to_owned()).or_default().insert(session.to_owned());
         }

@@ -148,6 +148,22 @@ fn codex_does_the_main_job() {
     );
 }
 
+/// How many of these sessions have a file below the home folder.
+fn kept_sessions(ids: &[String]) -> usize {
+    let home = std::path::PathBuf::from(std::env::var_os("HOME").unwrap());
+    let mut folders = vec![home.join(".claude/projects"), home.join(".codex/sessions")];
+    let mut names = String::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.file_type().unwrap().is_dir() {
+                true => folders.push(entry.path()),
+                false => names.push_str(&entry.file_name().to_string_lossy()),
+            }
+        }
+    }
+    ids.iter().filter(|id| names.contains(id.as_str())).count()
+}
+
 /// The conversation of a fork goes on from its moment, in another folder.
 fn forks_its_conversation(provider: &'static str) {
     let (set, result) = example_by(provider, &[]);
@@ -166,6 +182,20 @@ fn forks_its_conversation(provider: &'static str) {
     let head = set.project.git(&["log", "--format=%s"]);
     assert_eq!(head, "Multiply by 9/5\nFix the conversion\nbegin\n", "the origin stays");
     set.project.all_gone();
+    // What the agent keeps of the fork goes with its worktree, and nothing else.
+    let sessions = |run: &str, from: u64| -> Vec<String> {
+        let log = set.run(&["log", run, "--json"]).stdout;
+        let events = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let late = events.filter(|event| event["seq"].as_u64() >= Some(from));
+        late.filter_map(|event| Some(event["session"].as_str()?.to_owned())).collect()
+    };
+    let own = sessions("last", fork["fork"]["records"].as_u64().unwrap());
+    let others = sessions(run, 0);
+    assert_eq!((own.len(), others.len()), (2, 5));
+    assert_eq!((kept_sessions(&own), kept_sessions(&others)), (2, 5));
+    let cleaned = set.run(&["clean", "last"]);
+    assert_eq!(cleaned.code, 0, "{}", cleaned.stderr);
+    assert_eq!((kept_sessions(&own), kept_sessions(&others)), (0, 5));
 }
 
 #[test]
