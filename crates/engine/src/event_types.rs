@@ -279,7 +279,7 @@ pub struct RunForked {
     /// The number of the records that it shares with this one.
     pub records: u64,
     /// The moment, in words: ``after visit 2 of `fix` ``.
-    pub at: String,
+    pub moment: String,
     /// Where it works.
     pub place: Place,
     /// The working tree before the first change of the other run, or of the run that this one followed.

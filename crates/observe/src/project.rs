@@ -40,6 +40,12 @@ pub trait Project: Send + Sync + 'static {
     /// When the run worked outside of git.
     fn diff(&self, run: &RunId, records: Option<(u64, u64)>) -> Result<String, Problem>;
 
+    /// What differs between the files of two runs, as a patch.
+    ///
+    /// # Errors
+    /// When one of them worked outside of git.
+    fn compare(&self, run: &RunId, other: &RunId) -> Result<String, Problem>;
+
     /// The definitions that can be run, as `cuegate/list/v1`.
     ///
     /// # Errors
@@ -89,6 +95,18 @@ pub enum Control {
         run: RunId,
         /// A text that is added to the prompt of its step.
         say: Option<String>,
+    },
+    /// Goes on from a moment of it as a new run.
+    Fork {
+        run: RunId,
+        /// The visit, as `STEP#VISIT`, or the number of a record.
+        moment: String,
+        /// Whether that visit is begun anew, or what came after it.
+        before: bool,
+        /// The answer to the question that was asked then.
+        answer: Option<String>,
+        /// The model for all calls.
+        model: Option<String>,
     },
     /// Starts a run.
     Start(Box<StartRequest>),

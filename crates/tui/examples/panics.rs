@@ -37,6 +37,10 @@ impl Project for Panics {
         panic!("there are no changes")
     }
 
+    fn compare(&self, _: &RunId, _: &RunId) -> Result<String, Problem> {
+        unreachable!()
+    }
+
     fn definitions(&self) -> Result<Value, Problem> {
         Err(Problem::new(404, "nothing"))
     }

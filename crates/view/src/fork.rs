@@ -13,7 +13,7 @@ use crate::{
 pub fn describe_fork(fork: &ForkOrigin) -> String {
     let spent = fork.cost_usd.map_or_else(String::new, |cost| format!(", {}", format_money(Some(cost))));
     let steps = plural(fork.visits as u64, "step");
-    format!("run {}, {} ({steps}{spent} there)", fork.run, clean_to_one_line(&fork.at))
+    format!("run {}, {} ({steps}{spent} there)", fork.run, clean_to_one_line(&fork.moment))
 }
 
 /// What the other run had requested outside of its working tree, and the fork does not repeat.
@@ -34,7 +34,7 @@ fn describe_effect(row: &EffectRow) -> String {
 /// The origin of a fork as `cuegate/run/v1` has it.
 pub(crate) fn fork_json(fork: &ForkOrigin) -> Value {
     json!({
-        "run": fork.run, "at": fork.at, "records": fork.records, "steps": fork.visits,
+        "run": fork.run, "moment": fork.moment, "records": fork.records, "steps": fork.visits,
         "cost_usd": fork.cost_usd.map(round_cost), "not_repeated": list_unrepeated_effects(fork),
         "new_sessions": fork.new_sessions,
     })

@@ -60,7 +60,7 @@
 //! | `ending` | `state reason validated hold{step again} stays` |
 //! | `validation_skipped` | `step failed` |
 //! | `suspended` | `waiting{kind detail until}` |
-//! | `forked` | `run records at place first_tree tree budget report_dir finalize no_github new_sessions[]` |
+//! | `forked` | `run records moment place first_tree tree budget report_dir finalize no_github new_sessions[]` |
 //! | `resumed` | `iterations_max repairs_max provider script budget unsandboxed asks_max found retry note settings` |
 //! | `ended` | `state reason validated hold{step again} stays` |
 

@@ -1,6 +1,7 @@
 // Two runs side by side: their results, and their visits, aligned by step.
 
-import { json } from "./api.js";
+import { json, text } from "./api.js";
+import { reviewPatch } from "./diff.js";
 import { badge, count, duration, h, money, ms, show } from "./dom.js";
 
 const VISITS = 1000;
@@ -65,6 +66,7 @@ export async function comparePage(main, [first, second]) {
   const split = pairs.findIndex(([left, right]) => !isSame(left, right));
   const visits = pairs.map(([left, right], index) => h("tr", { class: isSame(left, right) ? "" : "differs" },
     h("th", { scope: "row" }, index === split ? "first difference" : String(index + 1)), cell(first, left), cell(second, right)));
+  const files = h("section", { class: "changes", "aria-label": "Files" });
   show(main,
     h("h1", {}, "Compare"),
     h("div", { class: "wide", tabindex: "0" },
@@ -72,6 +74,12 @@ export async function comparePage(main, [first, second]) {
     h("p", { role: "status" }, split < 0 ? "Both runs took the same path with the same outcomes." : `The runs differ from row ${split + 1} on.`),
     h("div", { class: "wide", tabindex: "0" },
       h("table", { class: "compare" }, h("caption", {}, "Visits"), head.cloneNode(true), h("tbody", {}, visits))),
-    a.more + b.more > 0 && h("p", { class: "soft" }, `Only the first ${VISITS} visits of each run are compared.`));
+    a.more + b.more > 0 && h("p", { class: "soft" }, `Only the first ${VISITS} visits of each run are compared.`),
+    files);
+  // Last, as two large trees take a while.
+  const patch = await text(`/runs/${first}/compare/${second}`).catch((error) => error);
+  show(files, h("h2", {}, "Files"), patch instanceof Error
+    ? h("p", { class: "soft" }, patch.message)
+    : patch === "" ? h("p", { class: "soft" }, "Both runs have the same files.") : reviewPatch(patch));
   return {};
 }

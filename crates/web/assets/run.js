@@ -148,6 +148,11 @@ export async function runPage(main, parts, session) {
       ["Iterations", `${count(run.iterations)} of at most ${count(run.iterations_max)}`],
       ["Time", took],
       ["Agent", [...new Set([run.provider, run.model])].filter(Boolean).join(", ")],
+      run.fork && ["Fork of", [
+        h("a", { href: `#/runs/${run.fork.run}` }, run.fork.run), ", ", inCode(run.fork.moment), " (",
+        h("a", { href: `#/compare/${run.fork.run}/${run.run}` }, "compare"), ")",
+      ]],
+      run.fork?.not_repeated.length > 0 && ["Not repeated", run.fork.not_repeated.join(", ")],
       ["Folder", run.place?.branch ? `${run.place.work} (${run.place.branch})` : run.place?.work],
     ];
     took.textContent = duration(end - ms(run.started_at));
@@ -160,7 +165,7 @@ export async function runPage(main, parts, session) {
       run.task && h("p", { class: "task" }, run.task),
       reason, result,
       run.summary && h("div", { class: "summary" }, run.summary),
-      h("dl", {}, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value || "–")))),
+      h("dl", {}, facts.filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value || "–")))),
       notice && h("p", { class: "notice" }, notice),
       !session.control && run.next?.length > 0 && h("p", { class: "soft next" }, "Next: ", run.next.map((line) => h("code", {}, line))));
     // A button that is made anew while it is pressed does nothing.
@@ -295,6 +300,22 @@ export async function runPage(main, parts, session) {
     }
   }
 
+  /** Goes on from a visit as a new run. */
+  function forkTools(visit) {
+    const name = `${visit.name}#${visit.visit}`;
+    const button = (label, body, question) => h("button", {
+      type: "button",
+      onclick: (event) => confirm(question) && acting(event.currentTarget, async () => {
+        const made = await post(`/runs/${run.run}/fork`, body);
+        say(`run ${made.run} is a fork of ${run.run}`);
+        location.hash = `#/runs/${made.run}`;
+      }),
+    }, label);
+    return h("div", { class: "tools" },
+      visit.state !== "open" && !["@completed", "@cancelled"].includes(visit.target) && button("Fork after it", { at: name }, `Start a new run that goes on after ${name}?`),
+      button("Do it again in a fork", { before: name }, `Start a new run that does ${name} again?`));
+  }
+
   let shown = null;
   async function drawVisit() {
     const index = chosen ?? timeline.visits - 1;
@@ -303,7 +324,7 @@ export async function runPage(main, parts, session) {
     const key = visit && `${index}/${visit.to_seq ?? meta.records}`;
     if (!visit || key === shown) return;
     shown = key;
-    await showVisit(detail, run.run, visit).catch((error) => show(detail, problem(error)));
+    await showVisit(detail, run.run, visit, session.control ? forkTools(visit) : null).catch((error) => show(detail, problem(error)));
   }
 
   async function go([, kind, index]) {

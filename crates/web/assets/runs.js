@@ -109,14 +109,14 @@ export async function runsPage(main, _parts, session) {
       h("a", { href: `#/runs/${run.run}` },
         badge(run),
         h("span", { class: "what" }, h("b", {}, run.flow), " ", h("code", {}, run.run)),
-        h("span", { class: "task" }, run.task ?? ""),
+        h("span", { class: "task" }, [run.fork_of && `fork of ${run.fork_of}`, run.task].filter(Boolean).join(": ")),
         h("span", { class: "numbers" }, `${count(run.steps)} ${run.steps === 1 ? "step" : "steps"}`),
         h("span", { class: "numbers cost" }, money(run.cost_usd)),
         h("span", { class: "numbers" }, ago(run.started_at))));
   }
 
   function draw() {
-    const has = (run) => [run.flow, run.run, run.task ?? "", run.branch ?? ""].some((text) => text.toLowerCase().includes(words));
+    const has = (run) => [run.flow, run.run, run.task ?? "", run.branch ?? "", run.fork_of ?? ""].some((text) => text.toLowerCase().includes(words));
     shown = runs.filter((run) => matches(run, wanted) && has(run));
     const waits = runs.filter((run) => matches(run, "waiting")).length;
     number.textContent = runs.length === 0

@@ -108,6 +108,7 @@ const CARDS = {
   person_answered: (event) => card("wait", "Answer of a person", event, long(event.text)),
   suspended: (event) => card("wait", `Suspended: ${event.waiting.kind}`, event, h("p", {}, event.waiting.detail)),
   resumed: (event) => card("wait", "Resumed", event),
+  forked: (event) => card("wait", `Forked from run ${event.run}`, event, h("p", {}, inCode(event.moment))),
   effect_finished: (event) => card(event.state === "done" ? "passed" : "failed", `${event.action}: ${event.state}`, event,
     h("p", {}, event.said), event.url ? h("p", {}, h("code", {}, event.url)) : null),
   ended: (event) => card(event.state === "completed" ? "passed" : "failed", `Run ${event.state}`, event, h("p", {}, inCode(event.reason))),
@@ -136,8 +137,8 @@ function ownEvents(events, span) {
   return events.slice(Math.max(0, begin), last < 0 ? events.length : last + 1);
 }
 
-/** Shows a visit in a box. `span` has the records of the visit. */
-export async function showVisit(box, run, span) {
+/** Shows a visit in a box. `span` has the records of the visit, `tools` go on from it. */
+export async function showVisit(box, run, span, tools = null) {
   shownRun = run;
   const range = `from_seq=${span.from_seq}${span.to_seq === undefined ? "" : `&to_seq=${span.to_seq}`}`;
   const events = ownEvents((await json(`/runs/${run}/events?${range}`)).events, span);
@@ -183,7 +184,7 @@ export async function showVisit(box, run, span) {
     h("p", { class: "facts" }, [
       dateTime(span.fromText), span.outcome && `outcome ${span.outcome}`, span.target && `then ${target(span.target)}`,
     ].filter(Boolean).join(" · ")),
-    reports, loaded || changes, cards.length ? cards : h("p", { class: "soft" }, "Nothing has ended in this visit yet."));
+    tools, reports, loaded || changes, cards.length ? cards : h("p", { class: "soft" }, "Nothing has ended in this visit yet."));
   for (const one of details()) {
     const known = before.get(name(one, details()));
     if (known && known.open !== one.open) one.open = known.open;

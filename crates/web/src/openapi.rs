@@ -28,7 +28,7 @@ const NUMBER: &str = "integer";
 const RANGE: [(&str, &str, &str); 2] =
     [("from_seq", NUMBER, "The first record."), ("to_seq", NUMBER, "The last record.")];
 
-const ROUTES: [Route; 27] = [
+const ROUTES: [Route; 29] = [
     define_get_route(
         "/session",
         "The project, the version, and whether runs can be changed.",
@@ -109,6 +109,12 @@ const ROUTES: [Route; 27] = [
         RouteAnswer::Text("text/plain"),
     ),
     define_get_route(
+        "/runs/{run}/compare/{other}",
+        "What differs between the files of two runs.",
+        &[],
+        RouteAnswer::Text("text/plain"),
+    ),
+    define_get_route(
         "/runs/{run}/blobs/{digest}",
         "A text that an event names by its digest.",
         &[],
@@ -144,6 +150,16 @@ const ROUTES: [Route; 27] = [
         "/runs/{run}/retry",
         "Continues a run that failed or was aborted; `say` is added to the prompt of its step.",
         &[("say", "string", false)],
+    ),
+    define_post_route(
+        "/runs/{run}/fork",
+        "Goes on as a new run after a visit (`at`, as `STEP#VISIT`) or from its beginning (`before`).",
+        &[
+            ("at", "string", false),
+            ("before", "string", false),
+            ("answer", "string", false),
+            ("model", "string", false),
+        ],
     ),
     define_post_route(
         "/runs/{run}/apply",

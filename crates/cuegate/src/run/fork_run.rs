@@ -128,7 +128,7 @@ impl PreparedFork {
         let fork = RunForked {
             run: origin.to_string(),
             records: moment.records,
-            at: moment.name,
+            moment: moment.name,
             first_tree: first_tree(&**journal, started)?,
             tree: Some(tree),
             budget: run.spending.ledger.budget.with(request.budget),

@@ -213,7 +213,7 @@ fn a_fork_of_a_fork_has_its_own_branch_and_work() {
     let id = first["run"].as_str().unwrap().to_owned();
     let log = |branch: &str| project.git(&["log", "--format=%s", &format!("cuegate/{branch}")]);
     assert!(log(&id).ends_with("one\nbegin\n"), "{}", log(&id));
-    let second = forked(&project, &[&id, "--at", "more#1", "--script", "script2.json", "--no-continue"]);
+    let second = forked(&project, &[&id, "--at", "more#1", "--no-continue"]);
     assert_eq!(second["fork"]["run"], id.as_str());
     assert_eq!(second["changed_files"].as_array().unwrap().len(), 3, "{}", second["changed_files"]);
     let runs = project.run(&["runs"]).stdout;

@@ -45,7 +45,7 @@ impl<'t> LineBuilder<'t> {
         match event {
             Event::RunStarted(started) => self.started(started),
             Event::Forked(fork) => {
-                let what = format!("forked from run {}, {}", fork.run, fork.at);
+                let what = format!("forked from run {}, {}", fork.run, fork.moment);
                 self.lines.push(TimelineLine::new(LineKind::Other, RUN, what));
             }
             Event::StepEntered { step, remedy, .. } => {

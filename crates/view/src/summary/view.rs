@@ -245,7 +245,7 @@ pub enum PendingCommand {
 pub struct ForkOrigin {
     pub run: String,
     /// The moment, in words.
-    pub at: String,
+    pub moment: String,
     /// The number of records that both have.
     pub records: u64,
     /// The number of ended visits that both have.
@@ -471,7 +471,7 @@ impl RunView {
         let effects = std::mem::take(&mut self.acts.effects);
         self.fork = Some(ForkOrigin {
             run: fork.run.clone(),
-            at: fork.at.clone(),
+            moment: fork.moment.clone(),
             records: fork.records,
             visits: self.ended_visits,
             cost_usd: self.usage.cost_usd,

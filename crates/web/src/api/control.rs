@@ -24,6 +24,19 @@ struct RetryBody {
     say: Option<String>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ForkBody {
+    #[serde(default)]
+    at: Option<String>,
+    #[serde(default)]
+    before: Option<String>,
+    #[serde(default)]
+    answer: Option<String>,
+    #[serde(default)]
+    model: Option<String>,
+}
+
 pub(super) async fn answer_question(
     State(app): State<App>,
     Path(run): Path<String>,
@@ -83,6 +96,25 @@ pub(super) async fn retry_run(
         return Err(Problem::new(400, "the text has a NUL character").into());
     }
     control_run(&app, move |app| Ok(Control::Retry { run: app.find(&run)?, say })).await
+}
+
+pub(super) async fn fork_run(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    let ForkBody { at, before, answer, model } = parse_control_body(&app, &body)?;
+    let texts = [&at, &before, &answer, &model];
+    if texts.into_iter().flatten().any(|text| text.contains('\0') || text.trim().is_empty()) {
+        return Err(Problem::new(400, "a text is empty or has a NUL character").into());
+    }
+    let (moment, before) = match (at, before) {
+        (Some(at), None) => (at, false),
+        (None, Some(before)) => (before, true),
+        _ => return Err(Problem::new(400, "give either `at` or `before`").into()),
+    };
+    control_run(&app, move |app| Ok(Control::Fork { run: app.find(&run)?, moment, before, answer, model }))
+        .await
 }
 
 pub(super) async fn start_run(State(app): State<App>, body: Bytes) -> Result<Response, ApiError> {

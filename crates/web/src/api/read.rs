@@ -236,6 +236,15 @@ pub(super) async fn serve_diff(
     Ok(respond_with_text(patch, "text/plain; charset=utf-8"))
 }
 
+pub(super) async fn serve_comparison(
+    State(app): State<App>,
+    Path((run, other)): Path<(String, String)>,
+) -> Result<Response, ApiError> {
+    let patch =
+        app.run_blocking(move |app| app.project.compare(&app.find(&run)?, &app.find(&other)?)).await?;
+    Ok(respond_with_text(patch, "text/plain; charset=utf-8"))
+}
+
 pub(super) async fn serve_blob(
     State(app): State<App>,
     Path((run, digest)): Path<(String, String)>,

@@ -211,6 +211,13 @@ impl Project for LocalProject {
         Ok(String::from_utf8_lossy(&patch.ok_or_else(none)?).into_owned())
     }
 
+    fn compare(&self, run: &RunId, other: &RunId) -> Result<String, Problem> {
+        let patch = diff::patch_between_runs(&self.place, &*self.journal()?, run, other);
+        let none = || Problem::new(404, "a run worked outside of git, so its files are not known");
+        let patch = patch.map_err(problem_of_failure)?.ok_or_else(none)?;
+        Ok(String::from_utf8_lossy(&patch).into_owned())
+    }
+
     fn definitions(&self) -> Result<Value, Problem> {
         Ok(list::list_json(&self.place))
     }
@@ -263,6 +270,26 @@ impl Project for LocalProject {
             Control::Retry { run, say } => {
                 self.retry(&run, say.as_deref())?;
                 run.to_string()
+            }
+            Control::Fork { run, moment, before, answer, model } => {
+                let at = format!("--{}={moment}", if before { "before" } else { "at" });
+                let mut words = vec!["fork".to_owned(), run.to_string(), at];
+                words.extend(answer.map(|answer| format!("--answer={answer}")));
+                words.extend(["--no-continue".to_owned(), "--json".to_owned()]);
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
+                let made: Value = serde_json::from_str(&self.cuegate(&words, "")?).unwrap_or_default();
+                let id = made["run"].as_str().unwrap_or_default();
+                let fork: RunId = id
+                    .parse()
+                    .map_err(|_| Problem::new(500, format!("the fork of run {run} has no name")))?;
+                let model = model.map(|model| format!("--model={model}"));
+                let go_on = match made["standing"] == "failed" || made["standing"] == "aborted" {
+                    true => "retry",
+                    false => "resume",
+                };
+                let words = [go_on, id, "--background"].into_iter().chain(model.as_deref());
+                self.go_on_with(&fork, &words.collect::<Vec<_>>())?;
+                fork.to_string()
             }
             Control::Start(wanted) => {
                 let mut words = vec!["run".to_owned(), "--detach".to_owned()];

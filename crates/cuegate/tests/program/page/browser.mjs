@@ -196,6 +196,23 @@ await page.getByRole("button", { name: "Retry" }).click();
 await page.locator(".run-head .badge.completed").waitFor();
 passed("a run is tried again");
 
+// A visit is done again in a fork, which is compared with the run that it came from.
+const origin_run = newest();
+await page.locator(".timeline a.visit").last().click();
+await page.getByRole("button", { name: "Do it again in a fork" }).click();
+await page.getByText("Fork of", { exact: true }).waitFor();
+await page.locator(".run-head .badge.completed").waitFor();
+assert.notEqual(newest(), origin_run);
+await accessible("a fork");
+await shot("fork", { fullPage: true });
+await page.getByRole("link", { name: "compare" }).click();
+await page.getByText("Both runs have the same files.").waitFor();
+await accessible("a fork and its origin");
+await shot("fork-compare", { fullPage: true });
+await page.goto(`${origin}/#/runs`);
+await page.getByText(`fork of ${origin_run}`).first().waitFor();
+passed("a visit is done again in a fork");
+
 // The form starts no run of a definition with errors, and says why.
 await page.getByRole("link", { name: "Start" }).click();
 await page.getByRole("heading", { name: "Start a run" }).waitFor();

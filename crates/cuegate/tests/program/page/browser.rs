@@ -52,6 +52,6 @@ fn a_person_uses_the_page() {
         .unwrap();
     let said = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
-    assert_eq!(said.lines().filter(|line| line.starts_with("passed: ")).count(), 11, "{said}");
+    assert_eq!(said.lines().filter(|line| line.starts_with("passed: ")).count(), 12, "{said}");
     server.stop();
 }

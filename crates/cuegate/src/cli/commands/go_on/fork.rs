@@ -34,8 +34,9 @@ pub(crate) struct ForkArgs {
     /// Leave GitHub alone
     #[arg(long)]
     pub(crate) no_github: bool,
-    /// Only make the fork; `resume` starts it
-    #[arg(long)]
+    /// Only make the fork; `resume` starts it, with its own options
+    #[arg(long, conflicts_with_all = ["provider", "script", "model", "new_session", "no_sandbox", "flow", "wait",
+        "max_iterations", "repairs"])]
     pub(crate) no_continue: bool,
     #[command(flatten)]
     pub(crate) options: ContinueOptions,

@@ -24,6 +24,9 @@ pub(crate) struct DiffArgs {
     /// Only what this visit changed: STEP#VISIT, or STEP for its last visit; or a record by its number
     #[arg(long, value_name = "VISIT", conflicts_with = "whole")]
     pub(crate) at: Option<String>,
+    /// What differs between the files of the run and those of this other one, such as a fork of it
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["whole", "at"])]
+    pub(crate) with: Option<String>,
     /// Print only the changed line counts of each file
     #[arg(long)]
     pub(crate) stat: bool,
@@ -40,7 +43,11 @@ pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs
     let trees = open_trees(&place.home, run)?;
     let whole = if args.whole { project::first_tree(&*journal, run.started())? } else { None };
     let moment = args.at.as_deref().map(|at| find_moment(&*journal, &id, at)).transpose()?;
+    let other = args.with.as_deref().map(|other| project::find_run_id(&*journal, other)).transpose()?;
     let changed = match &moment {
+        None if other.is_some() => {
+            other.as_ref().map(|other| changes_between(&*journal, &id, other)).transpose()?.flatten()
+        }
         None => RunChanges::of(&history, trees.as_ref())?,
         Some(moment) => match (trees_around(&*journal, &id, moment.records)?, &trees) {
             (Some(around), Some(trees)) => Some(around.changes(trees)?),
@@ -81,8 +88,11 @@ pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs
     } else {
         let patch = changed.patch(&trees)?;
         if patch.is_empty() {
-            let who = moment.map_or_else(|| format!("run {id}"), |moment| moment.name);
-            print::print_line(&format!("{who} changed nothing"));
+            print::print_line(&match (moment, other) {
+                (Some(moment), _) => format!("{} changed nothing", moment.name),
+                (None, Some(other)) => format!("runs {id} and {other} have the same files"),
+                (None, None) => format!("run {id} changed nothing"),
+            });
         }
         print::print_bytes(&patch);
     }
@@ -104,6 +114,26 @@ pub(in crate::cli::commands) fn patch_of_run(
     };
     let around = trees_around(journal, id, (from_seq, to_seq))?;
     around.map(|around| around.changes(&trees)?.patch(&trees)).transpose()
+}
+
+/// What differs between the files of two runs; `None` if one of them recorded no trees.
+fn changes_between(journal: &dyn Journal, id: &RunId, other: &RunId) -> Result<Option<RunChanges>, Failure> {
+    let trees = [id, other].map(|id| Ok::<_, Failure>(cuegate_runner::read_run(journal, id)?.tree));
+    let [from, to] = trees;
+    Ok(from?.zip(to?).map(|(from, to)| RunChanges::between(from, to)))
+}
+
+/// What differs between the files of two runs, as a patch; `None` if one of them recorded no trees.
+pub(in crate::cli::commands) fn patch_between_runs(
+    place: &ProjectPlace,
+    journal: &dyn Journal,
+    id: &RunId,
+    other: &RunId,
+) -> Result<Option<Vec<u8>>, Failure> {
+    let FoldedRun { history, .. } = FoldedRun::read(journal, id)?;
+    let trees = open_trees(&place.home, &history.run)?;
+    let changed = changes_between(journal, id, other)?;
+    changed.zip(trees).map(|(changed, trees)| changed.patch(&trees)).transpose()
 }
 
 /// The command that takes the work of a run back, whose files were compared.
