@@ -132,6 +132,7 @@ impl Run {
                         monitor: None,
                         rounds: 0,
                         changed: BTreeSet::new(),
+                        answer: None,
                     });
                 }
             }
@@ -169,6 +170,9 @@ impl Run {
                 }
                 if matches!(kind, AskKind::Work | AskKind::Repair | AskKind::Remedy) {
                     self.context.said = Some(LastAnswer { output: output.clone(), text: text.clone() });
+                    if let Some(visit) = self.progress.visit.as_mut().filter(|_| ask.member().is_none()) {
+                        visit.answer = output.clone().or_else(|| text.clone());
+                    }
                 }
                 self.spending.unsettled.remove(ask);
                 self.spending.last_fault = None;
@@ -328,6 +332,7 @@ impl Run {
                 }
                 self.stand_on(found);
                 self.state = State::Running;
+                self.progress.same_answers.clear();
                 self.spending.last_fault = None;
                 self.forget_faults();
                 self.progress.iterations_max = iterations_max.unwrap_or(self.progress.iterations_max);
@@ -360,6 +365,7 @@ impl Run {
             }
             Event::PersonAnswered { found, text, .. } => {
                 self.context.user_inputs.push(text.clone());
+                self.progress.same_answers.clear();
                 self.stand_on(found);
                 self.state = State::Running;
             }
@@ -470,6 +476,16 @@ impl Run {
     }
 
     fn visit_ended(&mut self, step: &Str, end: &RowEnd) {
+        let times = self.progress.count_same_answers();
+        if self.progress.visit.as_ref().is_some_and(|visit| !visit.changed.is_empty()) {
+            self.progress.same_answers.clear();
+        }
+        match self.progress.visit.as_mut().and_then(|visit| visit.answer.take()) {
+            Some(answer) if times > 0 => {
+                self.progress.same_answers.insert(step.clone(), (answer, times));
+            }
+            _ => drop(self.progress.same_answers.remove(step)),
+        }
         self.progress.node = None;
         self.progress.visit = None;
         self.progress.finished += 1;

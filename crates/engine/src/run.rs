@@ -67,6 +67,8 @@ pub struct RunProgress {
     pub origins: BTreeMap<Str, Str>,
     /// The finished top-level steps since a monitor last acted.
     pub history: Vec<Str>,
+    /// The answer of the last visit of each step, and in how many visits in a row it was the same, since a file changed.
+    pub same_answers: BTreeMap<Str, (BlobRef, u32)>,
 }
 
 /// What prompts can say.
@@ -364,6 +366,18 @@ pub struct Visit {
     pub rounds: u32,
     /// The changed files.
     pub changed: BTreeSet<String>,
+    /// What its agent answered last.
+    pub answer: Option<BlobRef>,
+}
+
+impl RunProgress {
+    /// In how many visits in a row the step of the open visit gave the same answer, this one included. No file changed
+    /// meanwhile. 0 if it gave none, or has members.
+    pub(crate) fn count_same_answers(&self) -> u32 {
+        let Some(Visit { step, answer: Some(answer), changed, .. }) = &self.visit else { return 0 };
+        let before = self.same_answers.get(step).filter(|(known, _)| known == answer);
+        if changed.is_empty() { before.map_or(0, |(_, times)| *times) + 1 } else { 0 }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

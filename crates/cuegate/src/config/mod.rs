@@ -93,6 +93,10 @@ pub struct RunConfig {
     /// How often a step retries after a failed quality gate command: 0 to 100.
     #[serde(deserialize_with = "limit_values::deserialize_retry_limit")]
     pub quality_gate_retries: Option<u32>,
+    /// A run fails when a step gave the same answer this often in a row and no file changed: 2 to 1000. Without it such a
+    /// step is only named.
+    #[serde(deserialize_with = "limit_values::deserialize_same_answers")]
+    pub same_answers_max: Option<u32>,
     /// How many members of a parallel step run at the same time: 1 to 1000.
     #[serde(deserialize_with = "limit_values::deserialize_member_limit")]
     pub width: Option<u16>,

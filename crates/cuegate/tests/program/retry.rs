@@ -124,3 +124,36 @@ fn a_retry_does_not_lead_past_a_failed_validator() {
     let ran = project.run(&["retry", "--from", "work"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
+
+/// An agent that says the same again and changes nothing ends the run, if that is wanted; for a reviewer of changing files
+/// it is no repetition.
+#[test]
+fn a_run_without_progress_ends_where_a_setting_says_so() {
+    let answer = |step: &str, action: &str, runs: &[&str]| json!({"step": step, "output": {"next_action": {"action": action}}, "runs": runs, "times": 0});
+    let stuck = || json!([answer("work", "repeat", &[])]);
+    let project = small().project(stuck());
+    let ran = project.run(&begin(&["--max-iterations", "6"]));
+    assert_eq!(ran.code, 5, "without the setting it goes on: {}", ran.stderr);
+    let project = small().project(stuck());
+    project.write("cuegate.toml", "[run]\nsame_answers_max = 3\n");
+    let ran = project.run(&begin(&["--max-iterations", "6"]));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    let status = project.status();
+    assert_eq!(status["reason"], "`work` gave the same answer 3 times in a row, and no file changed");
+    assert_eq!(status["iterations"], 3);
+    let again = project.run(&["retry"]);
+    assert_eq!(
+        (again.code, &project.status()["iterations"]),
+        (1, &json!(6)),
+        "it is counted anew: {}",
+        again.stderr
+    );
+    assert_eq!(project.run(&["replay"]).code, 0);
+
+    let project = small().project(json!([answer("work", "repeat", &["echo more >> changed.txt"])]));
+    project.write("cuegate.toml", "[run]\nsame_answers_max = 2\n");
+    let ran = project.run(&begin(&["--max-iterations", "5"]));
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    project.write("cuegate.toml", "[run]\nsame_answers_max = 1\n");
+    assert_eq!(project.run(&begin(&[])).code, 2);
+}

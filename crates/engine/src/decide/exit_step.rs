@@ -244,6 +244,12 @@ fn build_pending_entry(
 
 /// Ends the visit and begins what is next.
 pub(super) fn enter_next_step(decider: &mut Decider<'_>, step: &Step<StepId>, next: PendingEntry) {
+    let same = decider.run.progress.count_same_answers();
+    if decider.run.started().same_answers_max.is_some_and(|most| same >= most) {
+        let who = step_of_open_visit(decider, step);
+        decider.fail(format!("`{who}` gave the same answer {same} times in a row, and no file changed"));
+        return;
+    }
     // Whether the limit allows another iteration is known here, so that the row ends where the run does.
     let exhausted = decider.run.progress.iterations >= decider.run.progress.iterations_max;
     let name = match exhausted {

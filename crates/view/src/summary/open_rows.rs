@@ -100,7 +100,12 @@ impl RunFold {
                 known.clone_from(answer);
                 *times
             }
-            _ => {
+            // Whoever answers the same about other files does not repeat itself.
+            (_, false) => {
+                self.repeats.clear();
+                0
+            }
+            (None, true) => {
                 self.repeats.remove(&track.step);
                 0
             }
