@@ -2,7 +2,7 @@
 //!
 //! The first line says the format, the run and the program. `{"text": …}` lines stand before the record that first names
 //! them; a text that is not UTF-8 stands as `{"bytes": […]}`. A text in which the value of a secret environment variable
-//! is found is left out.
+//! is found is left out. With snapshots, `{"snapshots": BASE64}` is the last line: a pack of git.
 
 use std::{
     collections::BTreeSet,
@@ -13,8 +13,19 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_journal::{Blob, Journal, NewRecord, Owner, RunId, memory::MemoryJournal};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use cuegate_engine::Run;
+use cuegate_journal::{
+    Blob, Journal, NewRecord, Owner, RunId,
+    log::{Durability, LogJournal, Options},
+    memory::MemoryJournal,
+};
 use cuegate_provider::environment_secrets;
+use cuegate_runner::{
+    StateDir, read_each_record,
+    worktree::{ChangedContent, Trees, create_empty_repository},
+};
+use cuegate_view::clean_to_one_line;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -32,6 +43,7 @@ enum ExportLine {
     Record { seq: u64, at_ms: i64, record: Value },
     Text { text: String },
     Bytes { bytes: Vec<u8> },
+    Snapshots { snapshots: String },
 }
 
 /// What was written.
@@ -128,6 +140,53 @@ pub(crate) fn write_run(
     }
 }
 
+/// Writes the files that a run changed, before and after each change, behind its records.
+///
+/// # Errors
+/// When the run recorded no files, one of them holds a secret, or git or `to` fails.
+pub(crate) fn write_snapshots(
+    journal: &dyn Journal,
+    run: &RunId,
+    trees: &Trees,
+    to: &mut dyn Write,
+) -> Result<(), Failure> {
+    let all = list_trees(journal, run)?;
+    if all.is_empty() {
+        let hint = "run `git init` before the next run";
+        return Err(Failure::usage(
+            format!("run {run} worked outside of git, so its files were not recorded"),
+            hint,
+        ));
+    }
+    let mut look = |content: ChangedContent<'_>| {
+        let text = String::from_utf8_lossy(content.bytes);
+        environment_secrets().clean(&text) == text
+    };
+    let packed = trees.pack_changes(&all, &mut look).map_err(cuegate_runner::Error::from)?;
+    let pack = packed.map_err(|paths| {
+        let paths: Vec<String> = paths.iter().map(|path| clean_to_one_line(path)).collect();
+        Failure::usage(
+            format!("the value of a secret environment variable is in {}", paths.join(", ")),
+            "export the run without `--snapshots`",
+        )
+    })?;
+    let line = ExportLine::Snapshots { snapshots: STANDARD.encode(pack) };
+    let text = serde_json::to_string(&line).map_err(std::io::Error::from);
+    text.and_then(|text| writeln!(to, "{text}"))
+        .map_err(|error| Failure::environment(format!("failed to write the export: {error}")))
+}
+
+/// The working trees of a run in their order, each once in a row.
+fn list_trees(journal: &dyn Journal, run: &RunId) -> Result<Vec<String>, Failure> {
+    let (mut state, mut trees) = (Run::default(), Vec::new());
+    read_each_record(journal, run, 0, |entry| {
+        state.apply_record(&entry.events);
+        let now = state.tree.as_ref().map(|tree| tree.tree.clone());
+        trees.extend(now.filter(|now| trees.last() != Some(now)));
+    })?;
+    Ok(trees)
+}
+
 /// Removes the secret that marks texts of agents in prompts. No decision depends on it.
 fn drop_fence_key(record: &mut Value) {
     let events = record.get_mut("events").and_then(Value::as_array_mut);
@@ -155,28 +214,80 @@ pub(crate) struct ExportedRun {
     pub(crate) id: RunId,
 }
 
+/// A run that was read from a file into a project of its own, which is removed with it.
+pub(crate) struct RunProject {
+    pub(crate) home: StateDir,
+    pub(crate) id: RunId,
+    pub(crate) has_snapshots: bool,
+    _folder: tempfile::TempDir,
+}
+
+/// Reads a run that was written to a file, with its snapshots if they were written; `None` if the file is no such run.
+///
+/// # Errors
+/// When it cannot be read, with the line, or the project cannot be made.
+pub(crate) fn open_run_project(path: &Path) -> Result<Option<RunProject>, Failure> {
+    if !is_run_file(path)? {
+        return Ok(None);
+    }
+    let failed = |error: std::io::Error| {
+        Failure::environment(format!("failed to make a folder for `{}`: {error}", path.display()))
+    };
+    let folder = tempfile::Builder::new().prefix("cuegate-run-").tempdir().map_err(failed)?;
+    // The page shows the name of the folder.
+    let root = folder.path().join(path.file_stem().unwrap_or_default());
+    fs::create_dir(&root).map_err(failed)?;
+    let root = fs::canonicalize(root).map_err(failed)?;
+    let home = StateDir::create(&root)?;
+    let journal = LogJournal::open(home.runs(), Options { durability: Durability::Relaxed })?;
+    let (id, pack) = read_lines(path, &journal)?;
+    let has_snapshots = pack.is_some();
+    if let Some(pack) = pack {
+        let length = list_trees(&journal, &id)?.first().map_or(40, String::len);
+        create_empty_repository(&root, length).map_err(cuegate_runner::Error::from)?;
+        let trees = Trees::open(&root, &home.trees())?
+            .ok_or_else(|| Failure::environment("git is not installed".to_owned()))?;
+        trees.unpack_changes(&pack).map_err(cuegate_runner::Error::from)?;
+    }
+    Ok(Some(RunProject { home, id, has_snapshots, _folder: folder }))
+}
+
 /// Reads a run that was written to a file into a journal in memory; `None` if the file is no such run.
 ///
 /// # Errors
 /// When it cannot be read, with the line.
 pub(crate) fn read_run_file(path: &Path) -> Result<Option<ExportedRun>, Failure> {
+    if !is_run_file(path)? {
+        return Ok(None);
+    }
+    let journal = MemoryJournal::default();
+    let (id, _) = read_lines(path, &journal)?;
+    Ok(Some(ExportedRun { journal: Arc::new(journal), id }))
+}
+
+/// Whether a file begins like an exported run. Any file may have the name that a person typed for a run.
+fn is_run_file(path: &Path) -> Result<bool, Failure> {
     // Reading a FIFO would wait for a writer.
     if !fs::metadata(path).is_ok_and(|about| about.is_file()) {
-        return Ok(None);
+        return Ok(false);
     }
+    Ok(open_run_file(path)?.fill_buf().is_ok_and(|bytes| bytes.starts_with(BEGINNING)))
+}
+
+fn open_run_file(path: &Path) -> Result<BufReader<fs::File>, Failure> {
+    let failed = |error| Failure::environment(format!("failed to read `{}`: {error}", path.display()));
+    Ok(BufReader::new(fs::File::open(path).map_err(failed)?))
+}
+
+/// Reads the lines of an exported run into a journal. Returns its name, and the pack of its snapshots.
+fn read_lines(path: &Path, journal: &dyn Journal) -> Result<(RunId, Option<Vec<u8>>), Failure> {
     let shown = path.display();
-    let unread = |error: std::io::Error| Failure::environment(format!("failed to read `{shown}`: {error}"));
-    let mut file = BufReader::new(fs::File::open(path).map_err(unread)?);
-    // Any file may have the name that a person typed for a run.
-    if !file.fill_buf().map_err(unread)?.starts_with(BEGINNING) {
-        return Ok(None);
-    }
+    let file = open_run_file(path)?;
     let wrong = |line: usize, why: String| {
         let hint = "write the file anew with `cuegate export RUN FILE`";
         Failure::usage(format!("`{shown}`, line {line}: {why}"), hint)
     };
-    let journal = MemoryJournal::default();
-    let (mut lease, mut texts) = (None, Vec::new());
+    let (mut lease, mut texts, mut pack) = (None, Vec::new(), None);
     for (index, line) in file.lines().enumerate() {
         let at = index + 1;
         let line = line.map_err(|error| wrong(at, error.to_string()))?;
@@ -195,6 +306,9 @@ pub(crate) fn read_run_file(path: &Path) -> Result<Option<ExportedRun>, Failure>
             (ExportLine::Head { .. }, Some(_)) => return Err(wrong(at, "another run begins".to_owned())),
             (ExportLine::Text { text }, Some(_)) => texts.push(Blob::new(text.into_bytes())),
             (ExportLine::Bytes { bytes }, Some(_)) => texts.push(Blob::new(bytes)),
+            (ExportLine::Snapshots { snapshots }, Some(_)) => {
+                pack = Some(STANDARD.decode(snapshots).map_err(|error| wrong(at, error.to_string()))?);
+            }
             (ExportLine::Record { seq, at_ms, record }, Some(lease)) => {
                 let body = record.to_string();
                 let record = NewRecord { at_ms, body: body.as_bytes(), blobs: &texts, consumes: &[] };
@@ -203,8 +317,8 @@ pub(crate) fn read_run_file(path: &Path) -> Result<Option<ExportedRun>, Failure>
             }
         }
     }
-    let Some(lease) = lease else { return Ok(None) };
+    let Some(lease) = lease else { return Err(wrong(1, "it is empty".to_owned())) };
     // Nobody works on it here.
     journal.release(&lease).map_err(|error| wrong(1, error.to_string()))?;
-    Ok(Some(ExportedRun { journal: Arc::new(journal), id: lease.run }))
+    Ok((lease.run, pack))
 }

@@ -207,7 +207,12 @@ impl Project for LocalProject {
     fn diff(&self, run: &RunId, records: Option<(u64, u64)>) -> Result<String, Problem> {
         let patch = diff::patch_of_run(&self.place, &*self.journal()?, run, records);
         let patch = patch.map_err(problem_of_failure)?;
-        let none = || Problem::new(404, "the run worked outside of git, so its changes are not known");
+        let none = || {
+            Problem::new(
+                404,
+                "the files of the run are not known: it worked outside of git, or was exported without them",
+            )
+        };
         Ok(String::from_utf8_lossy(&patch.ok_or_else(none)?).into_owned())
     }
 

@@ -37,7 +37,7 @@ use crate::{
     definition,
     definition::{CompiledDefinition, DiskFiles, Location, find_definition},
     exit,
-    exported_run::{ExportedRun, read_run_file},
+    exported_run::{ExportedRun, RunProject, open_run_project, read_run_file},
     project,
     project::view_of,
     run_changes::compare_files,
@@ -276,6 +276,15 @@ impl ProjectPlace {
         let journal = self.view()?;
         let id = project::find_run_id(&*journal, typed)?;
         Ok((journal, id))
+    }
+
+    /// The project of a run in an exported file, which lives as long as it; `None` if no such file is named.
+    fn open_run_file(&self, typed: &str) -> Result<Option<(ProjectPlace, RunProject)>, Failure> {
+        let opened = open_run_project(&self.here.join(typed))?;
+        Ok(opened.map(|project| {
+            let here = project.home.root().to_owned();
+            (ProjectPlace { here, home: project.home.clone(), builtins: self.builtins.clone() }, project)
+        }))
     }
 
     /// The journal, read-only; an error if the project has no runs.

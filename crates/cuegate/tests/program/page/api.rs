@@ -17,6 +17,66 @@ fn fixed() -> Project {
     project
 }
 
+/// A run of another machine: its page and its changes, as there.
+#[test]
+fn an_exported_run_is_opened_with_its_changes() {
+    let project = Project::example();
+    project.write("same/kept.txt", "kept\n");
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "--message", "more"]);
+    let ran = project.run(&["run", "fixer", "Fix it.", "--script", "script.yaml", "--worktree"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let elsewhere = Project::empty();
+    let file = elsewhere.path().join("run.jsonl").display().to_string();
+    let exported = project.run(&["export", "last", &file, "--snapshots"]);
+    assert_eq!(exported.code, 0, "{}", exported.stderr);
+    let of_visit = |from: &Project, run: &str| from.run(&["diff", run, "--at", "continuation.fix#2"]);
+    let there = (project.run(&["diff"]), of_visit(&project, "last"));
+    let here = (elsewhere.run(&["diff", "run.jsonl"]), of_visit(&elsewhere, "run.jsonl"));
+    assert!(!there.0.stdout.is_empty() && !there.1.stdout.is_empty(), "{}", there.1.stderr);
+    assert_eq!((&here.0.stdout, &here.1.stdout), (&there.0.stdout, &there.1.stdout), "{}", here.0.stderr);
+    let temporary = elsewhere.path().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let job = crate::support::Job::of(
+        elsewhere.command(&["serve", "run.jsonl"]).env("TMPDIR", &temporary).spawn().unwrap(),
+    );
+    let made = || {
+        let entries = std::fs::read_dir(&temporary).unwrap().flatten().map(|entry| entry.path());
+        entries.into_iter().find(|path| path.to_string_lossy().contains("cuegate-run-"))
+    };
+    let state_dir = || made().unwrap().join("run/.cuegate");
+    let server = Server::of(job, state_dir);
+    let (answered, printed) = (server.json("/runs/last"), project.status());
+    for name in ["run", "state", "steps", "tokens", "proof", "changed_files"] {
+        assert_eq!(answered[name], printed[name], "{name}");
+    }
+    assert_eq!(server.get("/runs/last/diff").body, there.0.stdout);
+    assert_eq!(server.post("/runs/last/apply", &json!({})).status, 403);
+    server.stop();
+    assert_eq!(made(), None);
+    assert!(!elsewhere.path().join(".cuegate").exists(), "nothing is left here");
+    let none = elsewhere.run(&["serve", "script.yaml"]);
+    assert!(none.code == 2 && none.stderr.contains("is no exported run"), "{}", none.stderr);
+    // Without snapshots the run can be read, and its changes cannot.
+    assert_eq!(project.run(&["export", "last", &file, "--force"]).code, 0);
+    assert_eq!(elsewhere.run(&["report", "run.jsonl"]).code, 0);
+    let bare = elsewhere.run(&["diff", "run.jsonl"]);
+    assert!(bare.code == 2 && bare.stderr.contains("--snapshots"), "{}", bare.stderr);
+    // A file with a secret goes nowhere.
+    project.write("cuegate.toml", "");
+    let script = project.read("script.yaml").replace("echo $(($1 * 9 / 5 + 32))", "echo test-token");
+    project.write("script.yaml", &script);
+    assert_ne!(project.run(&["run", "fixer", "Fix it.", "--script", "script.yaml"]).code, 2);
+    let refused = project.run(&["export", "last", &file, "--snapshots", "--force"]);
+    assert!(
+        refused.code == 2 && refused.stderr.contains("convert.sh"),
+        "{} {}",
+        refused.code,
+        refused.stderr
+    );
+    assert_eq!(elsewhere.run(&["status", "run.jsonl"]).code, 0, "the former file stays");
+}
+
 #[test]
 fn answers_are_those_of_the_command_line() {
     let project = fixed();

@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
+    path::PathBuf,
     time::Duration,
 };
 
@@ -25,11 +26,16 @@ pub struct Server {
 impl Server {
     pub fn start(project: &Project, more: &[&str]) -> Server {
         let job = project.job(&[&["serve"], more].concat());
+        Server::of(job, || project.path().join(".cuegate"))
+    }
+
+    /// The server that a job starts, whose state dir is known when it has started.
+    pub fn of(job: Job, state_dir: impl FnOnce() -> PathBuf) -> Server {
         until("the server prints its link", || job.printed().contains("token="));
         let printed = job.printed();
         let (address, token) = printed.trim().split_once("/#token=").unwrap();
         let port = address.rsplit(':').next().unwrap().parse().unwrap();
-        let file = fs::read_to_string(project.path().join(".cuegate/serve.json")).unwrap();
+        let file = fs::read_to_string(state_dir().join("serve.json")).unwrap();
         let file: Value = serde_json::from_str(&file).unwrap();
         let bearer = file["token"].as_str().unwrap().to_owned();
         Server { port, link: token.to_owned(), bearer, job }

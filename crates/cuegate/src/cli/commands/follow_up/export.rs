@@ -10,7 +10,8 @@ use cuegate_view::plural;
 
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
-use crate::exported_run::{DamageRule, write_run};
+use crate::exported_run::{DamageRule, write_run, write_snapshots};
+use crate::run_changes::open_trees;
 use crate::{Failure, exit, project};
 use clap::Args;
 
@@ -21,6 +22,9 @@ pub(crate) struct ExportArgs {
     pub(crate) run: String,
     /// The file to write; `replay`, `report`, `status`, `log` and `why` read it in place of a run
     pub(crate) file: PathBuf,
+    /// With the files that the run changed, before and after each change, for `diff` and the page
+    #[arg(long)]
+    pub(crate) snapshots: bool,
     /// Replace the file if it is there
     #[arg(long)]
     pub(crate) force: bool,
@@ -39,6 +43,13 @@ pub(in crate::cli::commands) fn export_run(place: &ProjectPlace, args: &ExportAr
     let write = || {
         let mut file = BufWriter::new(fs::File::create(&partial).map_err(failed)?);
         let summary = write_run(&*journal, &id, &mut file, DamageRule::Refuse)?;
+        if args.snapshots {
+            let run = cuegate_runner::read_run(&*journal, &id)?;
+            let trees = open_trees(&place.home, &run)?.ok_or_else(|| {
+                Failure::environment(format!("`{}` is not in a git repository", place.home.root().display()))
+            })?;
+            write_snapshots(&*journal, &id, &trees, &mut file)?;
+        }
         file.flush().map_err(failed)?;
         fs::rename(&partial, &args.file).map_err(failed)?;
         Ok::<_, Failure>(summary)
@@ -53,8 +64,11 @@ pub(in crate::cli::commands) fn export_run(place: &ProjectPlace, args: &ExportAr
         let what = plural(summary.redacted, "text");
         print::print_line(&format!("note: {what} with the value of a secret environment variable left out"));
     }
-    print::print_line(
-        "note: prompts, answers, output of commands and the workflow are in it; its files are not",
-    );
+    print::print_line(match args.snapshots {
+        true => {
+            "note: prompts, answers, output of commands, the workflow and the files that it changed are in it"
+        }
+        false => "note: prompts, answers, output of commands and the workflow are in it; its files are not",
+    });
     Ok(exit::DONE)
 }

@@ -24,6 +24,9 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
+    /// Show the run in this file, which `export` wrote, instead of those of the project
+    #[arg(value_name = "FILE", conflicts_with = "allow_control")]
+    pub(crate) file: Option<String>,
     /// The port, on this machine only [default: a free one]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,
@@ -48,6 +51,17 @@ const BLOCKING_THREADS: usize = 6;
 pub(in crate::cli::commands) const FILE: &str = "serve.json";
 
 pub(in crate::cli::commands) fn serve_project(place: &ProjectPlace, args: &ServeArgs) -> Result<u8, Failure> {
+    let Some(typed) = &args.file else { return serve_runs(place, args) };
+    match place.open_run_file(typed)? {
+        Some((place, _project)) => serve_runs(&place, args),
+        None => Err(Failure::usage(
+            format!("`{typed}` is no exported run"),
+            "`cuegate export RUN FILE` writes one; `cuegate serve --open=RUN` opens a run of the project",
+        )),
+    }
+}
+
+fn serve_runs(place: &ProjectPlace, args: &ServeArgs) -> Result<u8, Failure> {
     let home = StateDir::create(place.home.root())?;
     let run: Option<RunId> = match args.open.as_deref().filter(|run| !run.is_empty()) {
         Some(run) => Some(project::find_run_id(&*place.view()?, run)?),

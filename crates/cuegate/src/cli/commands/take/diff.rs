@@ -1,6 +1,6 @@
 //! `diff`: the changes of a run, and how to undo them.
 
-use crate::cli::commands::shared_args::RunRef;
+use crate::cli::commands::shared_args::RunOrFile;
 use std::path::Path;
 
 use cuegate_journal::{Journal, RunId};
@@ -17,7 +17,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     #[command(flatten)]
-    pub(crate) run: RunRef,
+    pub(crate) run: RunOrFile,
     /// With the changes of the earlier runs that this one follows in its worktree
     #[arg(long)]
     pub(crate) whole: bool,
@@ -36,8 +36,19 @@ pub(crate) struct DiffArgs {
 }
 
 pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs) -> Result<u8, Failure> {
+    let opened = place.open_run_file(&args.run.id)?;
+    if let Some((_, project)) = opened.as_ref().filter(|(_, project)| !project.has_snapshots) {
+        return Err(Failure::usage(
+            format!("the files of run {} are not in `{}`", project.id, args.run.id),
+            "`cuegate export RUN FILE --snapshots` writes them, too",
+        ));
+    }
+    let (place, typed) = match &opened {
+        Some((place, project)) => (place, project.id.as_str()),
+        None => (place, args.run.id.as_str()),
+    };
     let journal = place.view()?;
-    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let id = project::find_run_id(&*journal, typed)?;
     let FoldedRun { history, .. } = FoldedRun::read(&*journal, &id)?;
     let run = &history.run;
     let trees = open_trees(&place.home, run)?;
