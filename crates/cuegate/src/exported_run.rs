@@ -57,6 +57,14 @@ pub(crate) struct ExportSummary {
     pub(crate) damage: Vec<String>,
 }
 
+impl ExportSummary {
+    fn note_damage(&mut self, what: String) {
+        if !self.damage.contains(&what) {
+            self.damage.push(what);
+        }
+    }
+}
+
 /// What becomes of damaged records and texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DamageRule {
@@ -104,7 +112,7 @@ pub(crate) fn write_run(
                 Ok(Some(bytes)) => bytes,
                 Ok(None) => continue,
                 Err(error) if rule == DamageRule::LeaveOut => {
-                    summary.damage.push(error.to_string());
+                    summary.note_damage(error.to_string());
                     continue;
                 }
                 Err(error) => return Err(cuegate_runner::Error::from(error).into()),
@@ -133,7 +141,7 @@ pub(crate) fn write_run(
         (Some(failure), _) => Err(failure),
         (None, Ok(())) => Ok(summary),
         (None, Err(error)) if rule == DamageRule::LeaveOut => {
-            summary.damage.push(error.to_string());
+            summary.note_damage(error.to_string());
             Ok(summary)
         }
         (None, Err(error)) => Err(cuegate_runner::Error::from(error).into()),

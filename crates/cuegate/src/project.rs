@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_engine::{Event, RunStarted, TreeState};
+use cuegate_engine::{RunStarted, TreeState};
 use cuegate_journal::{
     Journal, Liveness as Owning, RunId,
     log::{Durability, LogJournal, Options},
@@ -147,12 +147,7 @@ pub(crate) fn liveness_of_run(journal: &dyn Journal, id: &RunId) -> Result<Liven
 /// When the journal cannot be read.
 pub(crate) fn first_tree(journal: &dyn Journal, started: &RunStarted) -> Result<Option<TreeState>, Failure> {
     let Some(first) = &started.place.follows else { return Ok(started.tree.clone()) };
-    let first = cuegate_runner::read_first_record(journal, &find_run_id(journal, first)?)?;
-    let started = first.as_ref().and_then(|first| first.events.first());
-    Ok(match started {
-        Some(Event::RunStarted(started)) => started.tree.clone(),
-        _ => None,
-    })
+    Ok(cuegate_runner::read_run(journal, &find_run_id(journal, first)?)?.started().tree.clone())
 }
 
 /// The failure for a project without runs.

@@ -10,6 +10,7 @@ use std::{
 
 use cuegate_engine::EndState;
 use cuegate_journal::{Journal, Liveness as Owning, RunId, RunSummary, log::map_on_threads};
+use cuegate_observe::Observer;
 use cuegate_runner::{StateDir, worktree::NeededSnapshots};
 use cuegate_view::{RunState, RunView};
 use serde_json::Value;
@@ -67,6 +68,10 @@ impl PastRun {
     /// What can no longer be done without it. `is_taken`: what it changed is in the working tree.
     pub(crate) fn list_losses(&self, is_taken: bool) -> Vec<&'static str> {
         let mut losses = vec!["replayed"];
+        let in_place = self.view.as_ref().filter(|view| !view.place.owned);
+        if in_place.is_some_and(|view| !view.changed_files.is_empty()) {
+            losses.push("undone");
+        }
         match self.view.as_ref().map(|view| &view.state) {
             Some(RunState::Ended(EndState::Exhausted)) => losses.push("resumed"),
             Some(RunState::Ended(EndState::Failed | EndState::Aborted)) => losses.push("retried"),
@@ -143,7 +148,7 @@ fn find_snapshots(json: &Value, found: &mut NeededSnapshots) {
 }
 
 fn find_sessions(record: &Value, found: &mut BTreeMap<String, BTreeSet<String>>) {
-    for event in record["events"].as_array().into_iter().flatten() {
+    for event in events_of(record) {
         if event["event"] == "forked" {
             // Those until then belong to the other run.
             found.clear();
@@ -154,18 +159,52 @@ fn find_sessions(record: &Value, found: &mut BTreeMap<String, BTreeSet<String>>)
     }
 }
 
-/// Removes what agents keep of conversations; `folder` is where they worked, if that is gone.
+/// Removes what agents keep of the conversations of a run, except those from which a fork of it may go on; `folder` is
+/// where they worked, if that is gone.
+///
+/// # Errors
+/// When the journal cannot be read.
 pub(crate) fn remove_sessions(
-    program: &Program,
+    home: &StateDir,
     config: &Config,
+    id: &RunId,
     sessions: &BTreeMap<String, BTreeSet<String>>,
     folder: Option<&Path>,
-) {
+) -> Result<(), Failure> {
+    let needed = list_sessions_of_forks(home, id)?;
+    let program = Program::current()?;
     for (provider, sessions) in sessions {
-        if let Ok(provider) = providers::create_provider(provider, None, program, config) {
-            provider.remove_sessions(sessions, folder);
+        if let Ok(provider) = providers::create_provider(provider, None, &program, config) {
+            let own = sessions.difference(&needed).cloned().collect();
+            provider.remove_sessions(&own, folder.filter(|_| needed.is_empty()));
         }
     }
+    Ok(())
+}
+
+/// The conversations that the forks of a run, and theirs, have from before them.
+fn list_sessions_of_forks(home: &StateDir, id: &RunId) -> Result<BTreeSet<String>, Failure> {
+    let observer = Observer::new(home.clone());
+    let (mut wanted, mut needed) = (vec![id.to_string()], BTreeSet::new());
+    let rows = observer.list_runs().map_err(Failure::from)?.rows;
+    let Some(journal) = observer.journal().map_err(Failure::from)? else { return Ok(needed) };
+    while let Some(origin) = wanted.pop() {
+        for fork in rows.iter().filter(|row| row.fork_of.as_ref() == Some(&origin)) {
+            wanted.push(fork.run.clone());
+            let Ok(fork) = fork.run.parse() else { continue };
+            journal.read_each(&fork, 0, &mut |row| {
+                for event in serde_json::from_slice::<Value>(&row.body).iter().flat_map(events_of) {
+                    needed.extend(event["session"].as_str().map(str::to_owned));
+                }
+                ControlFlow::Continue(())
+            })?;
+        }
+    }
+    Ok(needed)
+}
+
+fn events_of(record: &Value) -> impl Iterator<Item = &Value> {
+    record["events"].as_array().into_iter().flatten()
 }
 
 /// The conversations of the agents of a run, by provider.

@@ -67,7 +67,8 @@ pub(crate) fn find_moment(journal: &dyn Journal, id: &RunId, typed: &str) -> Res
         if seq < count {
             return Ok(RunPart { name: format!("record {seq}"), records: (seq.saturating_sub(1), seq) });
         }
-        let hint = format!("its records are 0 to {}; `cuegate log {id}` shows them", count.saturating_sub(1));
+        let hint =
+            format!("its records are 0 to {}; `cuegate log {id} --json` shows them", count.saturating_sub(1));
         return Err(Failure::usage(format!("run {id} has no record {seq}"), hint));
     }
     let (step, number) = match typed.rsplit_once('#') {

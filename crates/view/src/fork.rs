@@ -18,7 +18,9 @@ pub fn describe_fork(fork: &ForkOrigin) -> String {
 
 /// What the other run had requested outside of its working tree, and the fork does not repeat.
 pub fn list_unrepeated_effects(fork: &ForkOrigin) -> Vec<String> {
-    fork.effects.iter().filter(|row| !row.is_log()).map(describe_effect).collect()
+    // What failed there may be tried again here.
+    let is_done = |row: &&EffectRow| !row.is_log() && row.state != EffectState::Failed;
+    fork.effects.iter().filter(is_done).map(describe_effect).collect()
 }
 
 fn describe_effect(row: &EffectRow) -> String {

@@ -44,6 +44,10 @@ pub(crate) fn verify_run(
     let path = folder.join(format!("{}.jsonl", known.run));
     let failed =
         |error: io::Error| Failure::environment(format!("failed to write `{}`: {error}", path.display()));
+    if path.exists() {
+        let hint = "give another folder with `--save`";
+        return Err(Failure::usage(format!("`{}` is there already", path.display()), hint));
+    }
     let mut file = BufWriter::new(fs::File::create_new(&path).map_err(failed)?);
     write(&mut file)?;
     file.flush().map_err(failed)?;

@@ -4,10 +4,10 @@ use std::{path::Path, sync::Arc};
 
 use cuegate_engine::{Budget, EndState, FinalizePlan, Place, Run, RunForked, State};
 use cuegate_flow::Str;
-use cuegate_journal::{Journal, RunId};
+use cuegate_journal::{Journal, Owner, RunId};
 use cuegate_runner::{
     RunWriter, now_ms, read_each_record, read_stored_text, state_of,
-    worktree::{Trees, branch_worktree},
+    worktree::{Trees, WorktreeError, branch_worktree},
 };
 
 use super::leftovers::{branch_of, note_preparation};
@@ -32,6 +32,8 @@ pub(crate) struct ForkRequest {
     pub(crate) budget: Budget,
     /// Whether it leaves GitHub alone.
     pub(crate) no_github: bool,
+    /// Whether its work is merged, pushed or proposed as that of the other run is.
+    pub(crate) finalizes: bool,
 }
 
 /// A fork with its worktree and the files of the moment, before it is recorded.
@@ -79,7 +81,14 @@ impl PreparedFork {
             &folder.join(id.as_str()),
             &branch,
             tree.head.as_deref(),
-        )?;
+        );
+        let made = made.map_err(|error| match (error, &tree.head) {
+            (WorktreeError::NoCommit { .. }, Some(head)) => Failure::usage(
+                format!("the commit {} of that moment is gone", head.get(..12).unwrap_or(head)),
+                format!("`cuegate restore {origin} --at …` brings its files back here"),
+            ),
+            (error, _) => error.into(),
+        })?;
         let opened = Trees::open(&made.path, &home.trees())?;
         let trees = opened.ok_or_else(|| {
             Failure::environment(format!("`{}` is no working tree of git", made.path.display()))
@@ -125,6 +134,8 @@ impl PreparedFork {
         let started = run.started();
         let (flow, _) = load_recorded_definition(&**journal, &origin, started)?;
         let new_sessions = list_new_sessions(host, &origin, &run)?;
+        // The claim on the remote is the other run's.
+        let finalize = started.finalize.clone().map(|plan| FinalizePlan { claim: None, ..plan });
         let fork = RunForked {
             run: origin.to_string(),
             records: moment.records,
@@ -133,14 +144,15 @@ impl PreparedFork {
             tree: Some(tree),
             budget: run.spending.ledger.budget.with(request.budget),
             report_dir: reads_report_dir(&flow).then(|| home.reports(&id).display().to_string().into()),
-            // The claim on the remote is the other run's.
-            finalize: started.finalize.clone().map(|plan| FinalizePlan { claim: None, ..plan }),
+            finalize: finalize.clone().filter(|_| request.finalizes),
             no_github: request.no_github,
             new_sessions,
             place,
         };
+        let empty = trees.list_repositories(recorded)?;
         drop(RunWriter::fork(journal.clone(), &id, &origin, Arc::clone(&flow), fork.clone())?);
-        Ok(RecordedFork { fork, differing, is_failed: is_failed(&run.state) })
+        let left_out = finalize.filter(|_| !request.finalizes);
+        Ok(RecordedFork { fork, differing, empty, left_out, is_failed: is_failed(&run.state) })
     }
 }
 
@@ -149,6 +161,10 @@ pub(crate) struct RecordedFork {
     pub(crate) fork: RunForked,
     /// The files that are other ones than were recorded.
     pub(crate) differing: Vec<String>,
+    /// The submodules and repositories inside of it, of which there is no file.
+    pub(crate) empty: Vec<String>,
+    /// What becomes of the work of the other run, and not of its own.
+    pub(crate) left_out: Option<FinalizePlan>,
     /// Whether the run had failed at that moment: the fork tries its last step again.
     pub(crate) is_failed: bool,
 }
@@ -203,4 +219,18 @@ fn list_new_sessions(host: &Host, origin: &RunId, run: &Run) -> Result<Vec<Str>,
         true => Vec::new(),
         false => run.context.sessions.keys().cloned().collect(),
     })
+}
+
+/// Removes a fork that could not begin: its worktree, its branch and its record. Nobody worked in it.
+///
+/// # Errors
+/// When git or the journal fails.
+pub(crate) fn discard_fork(host: &Host, id: &RunId, fork: &RunForked) -> Result<(), Failure> {
+    let Host { home, journal, .. } = host;
+    let lease = journal.acquire(id, &Owner::current())?;
+    let branch = fork.place.branch.clone().unwrap_or_default();
+    let keep = format!("refs/{branch}");
+    branch_worktree::remove_worktree(home.root(), Path::new(&fork.place.work), &branch, &keep)?;
+    journal.remove(&lease)?;
+    Ok(())
 }

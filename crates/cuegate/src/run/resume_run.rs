@@ -221,7 +221,9 @@ pub(crate) fn newest_in_worktrees(
     for known in all.into_iter().filter(|known| known.has_records && known.damage.is_none()) {
         let first = cuegate_runner::read_first_record(journal, &known.run)?;
         if let Some(Event::RunStarted(started)) = first.as_ref().and_then(|first| first.events.first())
-            && let Some(first) = started.place.follows.clone()
+            && started.place.follows.is_some()
+            // A fork begins with the records of another run, and follows nobody.
+            && let Some(first) = cuegate_runner::read_run(journal, &known.run)?.started().place.follows.clone()
         {
             newest.insert(first, known.run);
         }

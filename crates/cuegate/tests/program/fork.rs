@@ -372,3 +372,70 @@ fn a_fork_that_is_killed_is_whole_or_none() {
     assert_eq!(worktrees, made + 2, "one for each fork that is recorded, and the project itself");
     replays(&project);
 }
+
+/// A fork of a run that follows another one in its worktree follows nobody.
+#[test]
+fn a_fork_of_a_follow_up_leaves_its_worktree_alone() {
+    let (project, first) = recorded(&[answer("work", "Done", &["echo 1 > a"])], &["--worktree"]);
+    let script =
+        |answers: &[Value]| project.write("script2.json", &json!({ "answers": answers }).to_string());
+    script(&[answer("work", "More to do", &["echo 2 > b"]), answer("more", "Enough", &["echo 3 > c"])]);
+    assert_eq!(project.run(&["instruct", &first, "Go on", "--script", "script2.json"]).code, 0);
+    let second = project.status()["run"].as_str().unwrap().to_owned();
+    let fork = forked(&project, &[&second, "--before", "more"]);
+    let fork = fork["run"].as_str().unwrap();
+    let listed = project.run(&["clean"]).stdout;
+    assert!(listed.contains(&second) && listed.contains(fork), "{listed}");
+    let kept = project.run(&["gc", "--keep", "1", "--json"]).json();
+    assert_eq!(kept["removed"], json!([]), "{kept}");
+    script(&[answer("work", "Done", &["echo 4 > d"])]);
+    for (after, files) in [(second.as_str(), ["a", "b", "c"]), (fork, ["a", "b", "c"])] {
+        let ran = project.run(&["instruct", after, "More", "--script", "script2.json"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let whole = project.run(&["diff", "last", "--whole", "--stat"]).stdout;
+        for file in files.into_iter().chain(["d"]) {
+            assert!(whole.lines().any(|line| line.ends_with(&format!(" {file}"))), "{after} {file}: {whole}");
+        }
+    }
+    replays(&project);
+}
+
+#[test]
+fn a_fork_merges_only_if_told() {
+    let answers = [answer("work", "More to do", &["echo 1 > a"]), answer("more", "Enough", &["echo 2 > b"])];
+    let (project, run) = recorded(&answers, &["--worktree", "--merge"]);
+    let head = || project.git(&["rev-parse", "main"]);
+    let merged = head();
+    let ran = project.run(&["fork", &run, "--before", "more"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let note = format!("note: its work is not merged, as that of run {run} is; `--finalize` does that");
+    assert!(ran.stderr.contains(&note), "{}", ran.stderr);
+    assert_eq!(head(), merged);
+    let other = json!({"answers": [answer("more", "Enough", &["echo 3 > other"])]}).to_string();
+    project.write("script2.json", &other);
+    let ran = project.run(&["fork", &run, "--before", "more", "--script", "script2.json", "--finalize"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_ne!(head(), merged);
+    assert_eq!(project.read("other"), "3\n");
+}
+
+#[test]
+fn a_fork_that_cannot_begin_leaves_nothing() {
+    let (project, run) = recorded(&[answer("work", "Done", &[])], &[]);
+    for wrong in [
+        &["--flow", "nosuch"][..],
+        &["--provider", "nosuch"],
+        &["--script", "nosuch.json"],
+        &["--at", "nosuch"],
+        &["--before", "work#7"],
+    ] {
+        let moment: &[&str] =
+            if wrong[0].starts_with("--at") || wrong[0] == "--before" { &[] } else { &["--before", "work"] };
+        let ran = project.run(&[&["fork", &run], moment, wrong].concat());
+        assert_ne!(ran.code, 0, "{wrong:?}");
+        assert!(ran.stderr.contains("error: "), "{wrong:?} {}", ran.stderr);
+    }
+    assert_eq!(project.runs(), 1);
+    assert_eq!(project.git(&["worktree", "list"]).lines().count(), 1);
+    assert_eq!(project.git(&["branch"]).trim(), "* main");
+}

@@ -74,7 +74,7 @@ fn old_runs_go_with_the_snapshots_that_nobody_else_needs() {
     let trees = project.path().join(".cuegate/trees");
     let dry = gc(&project, &["--keep", "2", "--dry-run"]);
     assert_eq!(removed(&dry), [runs[1].as_str(), &runs[0]]);
-    assert_eq!(dry["removed"][0]["no_longer"], json!(["replayed"]));
+    assert_eq!(dry["removed"][0]["no_longer"], json!(["replayed", "undone"]));
     assert_eq!(project.runs(), 4, "nothing was removed");
     let before = size(&trees);
     let done = gc(&project, &["--keep", "2"]);
@@ -132,7 +132,6 @@ fn what_is_not_taken_or_not_over_stays() {
     let dry = gc(&project, &["--keep", "1", "--dry-run"]);
     assert_eq!(dry["removed"][0]["no_longer"], json!(["replayed", "applied"]), "{dry}");
     assert_eq!(removed(&gc(&project, &["--keep", "1"])), [&runs[0]]);
-    assert_eq!(project.git(&["for-each-ref", "refs/cuegate"]), "");
     is_whole(&project, &runs[2]);
     // A fork stands alone.
     let fork = project.run(&["fork", &runs[2], "--before", "work", "--json"]).json();
@@ -212,7 +211,43 @@ fn the_journal_is_verified_and_what_can_be_read_is_saved() {
     let read = project.run(&["log", &saved]);
     assert_eq!(read.code, 0, "{}", read.stderr);
     assert!(read.stdout.contains("started it"), "{}", read.stdout);
+    let replayed = project.run(&["replay", &saved]);
+    assert!(replayed.stdout.contains("identical"), "with its texts: {} {}", replayed.stdout, replayed.stderr);
     // A damaged run is nobody's garbage.
     let kept = gc(&project, &["--keep", "1"]);
     assert_eq!(removed(&kept).len(), 0, "{kept}");
+}
+
+/// Snapshots of a run that ends while others are removed stay.
+#[test]
+fn a_run_beside_it_loses_nothing() {
+    for more in [&[][..], &["--worktree"]] {
+        let (project, _) = project(2, &[]);
+        for round in 0..3 {
+            let make = format!("echo {round} > more.txt; head -c 100000 /dev/urandom > other.bin");
+            let answer =
+                json!({"step": "work", "output": {"outcome": "Done", "response": "Did."}, "runs": [make]});
+            project.write("script.json", &json!({"answers": [answer]}).to_string());
+            let mut run = project.start(&[&["run", "it", "Do it", "--script", "script.json"], more].concat());
+            while run.try_wait().unwrap().is_none() {
+                assert_eq!(project.run(&["gc"]).code, 0);
+            }
+            let ran = run.wait_with_output().unwrap();
+            assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+            is_whole(&project, "last");
+            assert_eq!(project.run(&["doctor", "--journal"]).code, 0);
+        }
+    }
+}
+
+#[test]
+fn snapshots_that_are_gone_are_named_and_stop_nothing_else() {
+    let (project, runs) = project(1, &["--worktree"]);
+    fs::remove_dir_all(project.path().join(".cuegate/trees")).unwrap();
+    let checked = project.run(&["doctor", "--journal"]);
+    assert_eq!(checked.code, 4, "{}", checked.stdout);
+    assert!(checked.stdout.contains(&runs[0]) && checked.stdout.contains("missing"), "{}", checked.stdout);
+    let kept = gc(&project, &["--older-than", "1m", "--keep", "1"]);
+    assert_eq!(removed(&kept).len(), 0, "{kept}");
+    assert!(project.run(&["clean"]).stdout.contains("its snapshots cannot be read"));
 }

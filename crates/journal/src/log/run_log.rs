@@ -402,8 +402,11 @@ impl RunLog {
 
     /// A text by its digest.
     pub(super) fn blob(&mut self, digest: &Digest) -> Result<Option<Vec<u8>>, Error> {
-        self.refresh_index()?;
-        let Some(&(offset, length)) = self.index.blobs.get(&shorten_digest(digest)) else { return Ok(None) };
+        let refreshed = self.refresh_index();
+        // What is whole before a damage can be read.
+        let Some(&(offset, length)) = self.index.blobs.get(&shorten_digest(digest)) else {
+            return refreshed.map(|()| None);
+        };
         let bytes =
             read_range(&self.file, offset, u64::from(length)).map_err(io_error(&self.path, "read"))?;
         match Digest::for_bytes(&bytes) == *digest {

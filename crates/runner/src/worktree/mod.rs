@@ -42,4 +42,4 @@ pub(crate) use snapshots::ignored_places::ignored_places;
 pub use snapshots::snapshot::{Snapshot, Trees};
 pub use snapshots::tracking::{TrackingState, tracking_of};
 pub use stale_locks::clear_stale_locks;
-pub use sweep::{NeededSnapshots, SnapshotSizes, remove_references};
+pub use sweep::{NeededSnapshots, SnapshotSizes, StoreLock};

@@ -5,11 +5,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::FlockOperation;
 
 use super::changes::object_id;
 use super::error::{WorktreeError, io_at};
-use super::git::Git;
 use super::git_state::list_state_objects;
 use super::snapshots::snapshot::Trees;
 
@@ -29,6 +28,12 @@ pub struct SnapshotSizes {
     pub needed: u64,
 }
 
+/// While it lives no snapshot is taken.
+#[derive(Debug)]
+pub struct StoreLock {
+    _file: File,
+}
+
 /// From this number of loose objects on, those that stay go into one pack.
 const PACKED_FROM: usize = 1_000;
 
@@ -41,6 +46,15 @@ struct StoredObjects {
 }
 
 impl Trees {
+    /// The needed snapshots that are not there.
+    ///
+    /// # Errors
+    /// When git fails.
+    pub fn list_missing_snapshots(&self, needed: &NeededSnapshots) -> Result<Vec<String>, WorktreeError> {
+        let there: BTreeSet<String> = self.existing_objects(&needed.trees)?.into_iter().collect();
+        Ok(needed.trees.difference(&there).cloned().collect())
+    }
+
     /// The size of the snapshots, and what a sweep would leave.
     ///
     /// # Errors
@@ -58,13 +72,24 @@ impl Trees {
         Ok(SnapshotSizes { now, needed: loose.sum::<u64>() + packed.sum::<u64>() })
     }
 
-    /// Removes the objects that no needed snapshot has. Nobody may take snapshots meanwhile: the caller knows that no run
-    /// is at work. What a kill leaves, the next sweep removes.
+    /// Keeps snapshots from being taken until the result is dropped, in any process.
+    ///
+    /// # Errors
+    /// When the lock cannot be taken.
+    pub fn lock_store(&self) -> Result<StoreLock, WorktreeError> {
+        Ok(StoreLock { _file: self.lock_file("store.lock", FlockOperation::LockExclusive)? })
+    }
+
+    /// Removes the objects that no needed snapshot has. The caller knows what is needed since it has the lock, and that no
+    /// run has taken a snapshot before that is not recorded yet. What a kill leaves, the next sweep removes.
     ///
     /// # Errors
     /// When git fails, or a file cannot be removed.
-    pub fn sweep_snapshots(&self, needed: &NeededSnapshots) -> Result<SnapshotSizes, WorktreeError> {
-        let _guards = self.lock_all()?;
+    pub fn sweep_snapshots(
+        &self,
+        _lock: &StoreLock,
+        needed: &NeededSnapshots,
+    ) -> Result<SnapshotSizes, WorktreeError> {
         let needed_objects = self.list_needed_objects(needed)?;
         let stored = self.list_stored_objects()?;
         let now = stored.loose.iter().map(|(.., size)| size).sum::<u64>()
@@ -168,22 +193,6 @@ impl Trees {
         }
         Ok(stored)
     }
-
-    /// Keeps all snapshots of the state dir from being taken.
-    fn lock_all(&self) -> Result<Vec<File>, WorktreeError> {
-        let mut locks = vec![self.guard()?];
-        for path in read_folder(&self.state)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let is_own = name.strip_prefix("guard-") == Some(&*self.name);
-            if name.starts_with("guard-") && !is_own {
-                let file = File::open(&path).map_err(io_at("open", &path))?;
-                let locked = flock(&file, FlockOperation::LockExclusive);
-                locked.map_err(|error| io_at("lock", &path)(error.into()))?;
-                locks.push(file);
-            }
-        }
-        Ok(locks)
-    }
 }
 
 fn read_folder(folder: &Path) -> Result<Vec<PathBuf>, WorktreeError> {
@@ -199,21 +208,4 @@ fn remove_file(path: &Path) -> Result<(), WorktreeError> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_at("remove", path)(error)),
         _ => Ok(()),
     }
-}
-
-/// Removes the references that keep commits and ignored files of a run whose worktree is gone: `refs/cuegate/RUN` and those
-/// that begin so.
-///
-/// # Errors
-/// When git fails.
-pub fn remove_references(repo: &Path, run: &str) -> Result<(), WorktreeError> {
-    let git = Git::new(repo);
-    let listed = git.run(&["for-each-ref", "--format=%(refname)", "refs/cuegate"])?;
-    let own = format!("refs/cuegate/{run}");
-    let is_own =
-        |name: &&str| *name == own || name.strip_prefix(&own).is_some_and(|rest| rest.starts_with('-'));
-    for name in String::from_utf8_lossy(&listed).lines().filter(is_own) {
-        git.run(&["update-ref", "-d", name])?;
-    }
-    Ok(())
 }

@@ -133,6 +133,17 @@ impl Trees {
         Ok(edits.iter().filter(|edit| edit.after.0 == GITLINK).map(TreeEdit::name).collect())
     }
 
+    /// The submodules and repositories inside a tree, which holds their commits alone.
+    ///
+    /// # Errors
+    /// Neither the state dir nor the repository knows the tree.
+    pub fn list_repositories(&self, tree: &str) -> Result<Vec<String>, WorktreeError> {
+        let listed = self.git.run(&["ls-tree", "-r", "-z", object_id(tree)?])?;
+        let entries = listed.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        let links = entries.filter(|entry| entry.starts_with(GITLINK));
+        Ok(links.filter_map(|entry| Some(entry.split_once('\t')?.1.to_owned())).collect())
+    }
+
     /// Copies the objects of a tree from the snapshots to the repository, which has the commit `base`.
     pub(super) fn store_tree(&self, tree: &str, base: &str) -> Result<(), WorktreeError> {
         /// Packs with fewer objects than this are stored as loose ones, as git does after a fetch.

@@ -22,7 +22,7 @@ pub struct Trees {
     pub(in crate::worktree) root: PathBuf,
     pub(in crate::worktree) state: PathBuf,
     /// Identifies the root in file names, so that worktrees can share one state dir.
-    pub(in crate::worktree) name: String,
+    name: String,
     pub(in crate::worktree) git: Git,
     repository: Repository,
     pub(in crate::worktree) git_dir: PathBuf,
@@ -188,13 +188,23 @@ impl Trees {
         Ok(Snapshot { tree, head, refs: cuegate_journal::Digest::for_bytes(&refs).to_string() })
     }
 
-    /// Locks this state dir against other snapshots of the tree, in any process, until the file is dropped. The kernel
-    /// releases the lock when the holder is killed.
-    pub(in crate::worktree) fn guard(&self) -> Result<File, WorktreeError> {
-        let path = self.state.join(format!("guard-{}", self.name));
+    /// Locks this state dir against other snapshots of the tree and against sweeps, in any process, until the files are
+    /// dropped. The kernel releases the locks when the holder is killed.
+    pub(in crate::worktree) fn guard(&self) -> Result<[File; 2], WorktreeError> {
+        let store = self.lock_file("store.lock", FlockOperation::LockShared)?;
+        Ok([self.lock_file(&format!("guard-{}", self.name), FlockOperation::LockExclusive)?, store])
+    }
+
+    /// Locks a file in the state dir.
+    pub(in crate::worktree) fn lock_file(
+        &self,
+        name: &str,
+        how: FlockOperation,
+    ) -> Result<File, WorktreeError> {
+        let path = self.state.join(name);
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(io_at("open", &path))?;
-        flock(&file, FlockOperation::LockExclusive).map_err(|error| io_at("lock", &path)(error.into()))?;
+        flock(&file, how).map_err(|error| io_at("lock", &path)(error.into()))?;
         Ok(file)
     }
 

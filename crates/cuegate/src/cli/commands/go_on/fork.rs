@@ -8,12 +8,13 @@ use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{InboxMessage, now_ms, read_each_record};
 use cuegate_view::{clean_to_one_line, describe_fork, list_unrepeated_effects};
 
+use super::answer::read_run;
 use super::resume::{ContinueOptions, ResumeArgs, continue_run, settings_of_run};
 use crate::cli::commands::shared_args::{RunLimits, RunRef};
 use crate::cli::commands::start::{run, run_start};
 use crate::cli::commands::{ProjectPlace, texts_of_run, view_of};
 use crate::cli::print;
-use crate::run::fork_run::{ForkMoment, ForkRequest, PreparedFork, RecordedFork};
+use crate::run::fork_run::{ForkMoment, ForkRequest, PreparedFork, RecordedFork, discard_fork};
 use crate::run::start_run::{Host, Program};
 use crate::visits::{RunPart, find_moment};
 use crate::{Failure, exit, project};
@@ -34,6 +35,9 @@ pub(crate) struct ForkArgs {
     /// Leave GitHub alone
     #[arg(long)]
     pub(crate) no_github: bool,
+    /// Merge, push or propose the work of the fork at its end, as that of the run is
+    #[arg(long)]
+    pub(crate) finalize: bool,
     /// Only make the fork; `resume` starts it, with its own options
     #[arg(long, conflicts_with_all = ["provider", "script", "model", "new_session", "no_sandbox", "flow", "wait",
         "max_iterations", "repairs"])]
@@ -46,7 +50,7 @@ pub(crate) struct ForkArgs {
 const NAMES_MAX: usize = 5;
 
 pub(in crate::cli::commands) fn fork_run(place: &ProjectPlace, args: ForkArgs) -> Result<u8, Failure> {
-    let ForkArgs { run: typed, at, before, answer, no_github, no_continue, mut options } = args;
+    let ForkArgs { run: typed, at, before, answer, no_github, finalize, no_continue, mut options } = args;
     if answer.as_ref().is_some_and(|answer| answer.trim().is_empty()) {
         return Err(Failure::usage("the answer is empty", "give the text that the run continues with"));
     }
@@ -75,7 +79,7 @@ pub(in crate::cli::commands) fn fork_run(place: &ProjectPlace, args: ForkArgs) -
     let id = project::new_run_id();
     let prepared = PreparedFork::create(&host, &id, &origin, moment)?;
     let is_set_up = run_start::run_setup_commands(&host, &id, &prepared.place)?;
-    let request = ForkRequest { budget: options.limits.budget(), no_github };
+    let request = ForkRequest { budget: options.limits.budget(), no_github, finalizes: finalize };
     let forked = prepared.record(&host, &request, is_set_up)?;
     // They are those of the fork from its first record on.
     options.limits = RunLimits::default();
@@ -98,7 +102,12 @@ pub(in crate::cli::commands) fn fork_run(place: &ProjectPlace, args: ForkArgs) -
         background: false,
         batch_process: None,
     };
-    continue_run(place, resume, forked.is_failed.then_some((None, None)))
+    let went_on = continue_run(place, resume, forked.is_failed.then_some((None, None)));
+    if went_on.is_err() && read_run(&*journal, &id)?.seq == forked.fork.records + 1 {
+        discard_fork(&host, &id, &forked.fork)?;
+        print::print_line(&format!("run {id}: not begun, and removed again"));
+    }
+    went_on
 }
 
 /// The moment within a visit, or at a record, at which the run asked a person.
@@ -147,6 +156,22 @@ fn tell_fork(journal: &dyn Journal, id: &RunId, forked: &RecordedFork) -> Result
         let more = forked.differing.len().saturating_sub(NAMES_MAX);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         print::print_line(&format!("  note: other than then: {}{more}", names.join(", ")));
+    }
+    if let Some(plan) = &forked.left_out {
+        let ends = [(plan.merge, "merged"), (plan.push.is_some(), "pushed"), (plan.pull_request, "proposed")];
+        let ends: Vec<&str> = ends.into_iter().filter(|(wanted, _)| *wanted).map(|(_, word)| word).collect();
+        print::print_line(&format!(
+            "  note: its work is not {}, as that of run {} is; `--finalize` does that",
+            ends.join(" or "),
+            forked.fork.run
+        ));
+    }
+    if !forked.empty.is_empty() {
+        let names: Vec<String> = forked.empty.iter().map(|path| clean_to_one_line(path)).collect();
+        print::print_line(&format!(
+            "  note: repositories inside of it, whose files are in no snapshot: {}",
+            names.join(", ")
+        ));
     }
     for gap in &view.snapshot_gaps {
         print::print_line(&format!("  note: {}", clean_to_one_line(gap)));

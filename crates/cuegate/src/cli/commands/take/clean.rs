@@ -22,7 +22,6 @@ use crate::config::load_config;
 use crate::project::FoldedRun;
 use crate::retention::{list_sessions, remove_sessions};
 use crate::run::resume_run;
-use crate::run::start_run::Program;
 use crate::run::tree_lock::TreeLock;
 use crate::{Failure, exit, project};
 use clap::Args;
@@ -207,9 +206,13 @@ pub(super) fn find_run_worktrees(
             all.push(OwnedWorktree { id: known.run, view, run, path, merged: true, kept: None, ignored });
             continue;
         }
-        let merged = is_taken(trees.as_ref(), journal, &run)?;
+        let taken = is_taken(trees.as_ref(), journal, &run);
+        let merged = taken.as_ref().is_ok_and(|taken| *taken);
         let ignored = IgnoredFiles::find(&path)?;
         let kept = match &view.state {
+            _ if taken.is_err() => {
+                Some("its snapshots cannot be read: `cuegate doctor --journal`".to_owned())
+            }
             RunState::Ended(_) if ignored.is_too_much() => Some(too_much(&ignored)),
             RunState::Ended(_) => changed_since(place, &path, &run)?,
             _ => Some(format!("the run is not over ({})", view.standing())),
@@ -294,6 +297,6 @@ pub(super) fn take_away(
     // Nothing goes on in that folder.
     let folder = PathBuf::from(owned.run.started().place.start_folder());
     let sessions = list_sessions(journal, &owned.id)?;
-    remove_sessions(&Program::current()?, &load_config(root)?, &sessions, Some(&folder));
+    remove_sessions(&place.home, &load_config(root)?, &owned.id, &sessions, Some(&folder))?;
     Ok(())
 }

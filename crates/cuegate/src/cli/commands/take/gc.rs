@@ -6,9 +6,10 @@ use clap::Args;
 use cuegate_journal::{Journal, Liveness as Owning, Owner, RunId, log::REMOVED};
 use cuegate_runner::{
     now_ms,
-    worktree::{NeededSnapshots, SnapshotSizes, Trees, remove_references},
+    worktree::{NeededSnapshots, SnapshotSizes, Trees},
 };
 use cuegate_view::{clean_to_one_line, format_time_ago, plural};
+use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
 use super::clean::{OwnedWorktree, find_run_worktrees, is_taken, take_away};
@@ -20,7 +21,6 @@ use crate::retention::{
     PastRun, RetentionRule, measure_folder, read_past_runs, remove_sessions, select_runs,
 };
 use crate::run::leftovers;
-use crate::run::start_run::Program;
 use crate::run::tree_lock::TreeLock;
 use crate::{Failure, exit, project};
 
@@ -44,7 +44,8 @@ pub(crate) struct GcArgs {
 }
 
 fn parse_size_argument(text: &str) -> Result<u64, String> {
-    parse_size(text).ok_or_else(|| "give a size such as `512M` or `2G`".to_owned())
+    let size = parse_size(text).filter(|size| *size >= 1 << 20);
+    size.ok_or_else(|| "give a size of at least 1M, such as `512M` or `2G`".to_owned())
 }
 
 /// The runs of the project, and what there is of them.
@@ -54,8 +55,6 @@ struct RetentionState {
     trees: Option<Trees>,
     /// The size of the state dir, in bytes.
     bytes: u64,
-    /// The snapshots that are not to be looked through now, and why.
-    busy: Option<String>,
 }
 
 pub(in crate::cli::commands) fn collect_garbage(place: &ProjectPlace, args: &GcArgs) -> Result<u8, Failure> {
@@ -68,6 +67,7 @@ pub(in crate::cli::commands) fn collect_garbage(place: &ProjectPlace, args: &GcA
         age_ms: age.or(own.age_ms),
         size: args.size.or(own.size),
     };
+    let _alone = lock_alone(place)?;
     if !args.dry_run {
         leftovers::remove_leftovers(&place.home, &*journal);
         remove_nothings(place, &*journal)?;
@@ -91,22 +91,27 @@ pub(in crate::cli::commands) fn collect_garbage(place: &ProjectPlace, args: &GcA
         }
         rows.push(json!({"run": run.id.as_str(), "bytes": run.bytes, "no_longer": losses}));
     }
-    let swept = match (args.dry_run, &state.busy) {
-        (false, None) => state.sweep(place, &selected)?,
-        _ => sizes,
-    };
+    let swept = if args.dry_run { Ok(sizes) } else { state.sweep(place, &*journal)? };
     let after = if args.dry_run { estimate } else { measure_folder(place.home.dir()) };
     if args.json {
-        print::print_json(&state.to_json(&selected, rows, args.dry_run, swept, after));
+        print::print_json(&state.to_json(&selected, rows, args.dry_run, &swept, after));
         return Ok(exit::DONE);
     }
     state.tell_stays(rule, &selected);
+    if let Err(busy) = swept {
+        print::print_line(&format!("note: {busy}, so the snapshots stay as they are"));
+    }
     let n = plural(selected.len() as u64, "run");
+    let bytes_after = after;
     let (before, after) = (format_size(state.bytes), format_size(after));
     print::print_line(&match args.dry_run {
         true => format!("{n} would be removed; `.cuegate` holds {before}, then about {after}"),
         false => format!("{n} removed; `.cuegate` held {before}, and holds {after}"),
     });
+    if let Some(most) = rule.size.filter(|most| bytes_after > *most) {
+        let most = format_size(most);
+        print::print_line(&format!("that is more than the limit of {most}: no other run can go now"));
+    }
     if rule == RetentionRule::default() {
         print::print_line(
             "no limit is set: `--older-than 30d`, `--keep 200`, `--size 2G`, or `[retention]` in cuegate.toml",
@@ -128,13 +133,8 @@ impl RetentionState {
             let run = runs.iter_mut().find(|run| run.id == owned.id);
             run.into_iter().for_each(|run| _ = run.stays.get_or_insert_with(|| why.clone()));
         }
-        let at_work = journal
-            .runs()?
-            .into_iter()
-            .find(|known| known.owner.as_ref().is_some_and(|owner| owner.liveness() != Owning::Dead));
-        let busy = at_work.map(|known| format!("run {} is at work", known.run));
         let trees = Trees::open(place.home.root(), &place.home.trees())?;
-        Ok(RetentionState { runs, worktrees, trees, bytes: measure_folder(place.home.dir()), busy })
+        Ok(RetentionState { runs, worktrees, trees, bytes: measure_folder(place.home.dir()) })
     }
 
     /// Whether what a run changed is in the working tree, or it worked there.
@@ -171,7 +171,8 @@ impl RetentionState {
         Ok((self.bytes.saturating_sub(gone), sizes))
     }
 
-    /// Removes a run: its worktree, its references, the conversations of its agents, and its records last.
+    /// Removes a run: its worktree, the conversations of its agents, and its records last. The references that keep its
+    /// commits and ignored files stay, as whoever removed its worktree was told.
     fn remove_run(
         &self,
         place: &ProjectPlace,
@@ -184,23 +185,38 @@ impl RetentionState {
         }
         let lease = journal.acquire(&run.id, &Owner::current())?;
         let own_place = run.view.as_ref().map(|view| &view.place).filter(|place| place.owned);
-        if own_place.is_some_and(|place| place.follows.is_none()) {
-            let root = place.home.root();
-            remove_references(root, run.id.as_str()).map_err(cuegate_runner::Error::from)?;
-        }
         let folder = own_place.map(|place| std::path::PathBuf::from(place.start_folder()));
-        remove_sessions(&Program::current()?, config, &run.sessions, folder.as_deref());
+        remove_sessions(&place.home, config, &run.id, &run.sessions, folder.as_deref())?;
         journal.remove(&lease)?;
         Ok(())
     }
 
-    /// Removes the snapshots that only these runs had.
-    fn sweep(&self, place: &ProjectPlace, removed: &BTreeSet<RunId>) -> Result<SnapshotSizes, Failure> {
-        let Some(trees) = &self.trees else { return Ok(SnapshotSizes::default()) };
+    /// Removes the snapshots that no run has any more; else says who is at work.
+    fn sweep(
+        &self,
+        place: &ProjectPlace,
+        journal: &dyn Journal,
+    ) -> Result<Result<SnapshotSizes, String>, Failure> {
+        let Some(trees) = &self.trees else { return Ok(Ok(SnapshotSizes::default())) };
         let gc: RunId = "gc".parse().expect("a name of letters");
-        let hint = "snapshots are looked through when it has ended; run `cuegate gc` again";
-        let _lock = TreeLock::take(&place.home, &gc, None, hint, None)?;
-        Ok(trees.sweep_snapshots(&self.needed_without(removed)).map_err(cuegate_runner::Error::from)?)
+        // Whoever begins from here on waits before the first snapshot; whoever has taken one before has the lock of the tree
+        // or a lease.
+        let store = trees.lock_store().map_err(cuegate_runner::Error::from)?;
+        if let Err(failure) = TreeLock::take(&place.home, &gc, None, "", None) {
+            return Ok(Err(failure.message));
+        }
+        let is_held = |owner: &Owner| owner.liveness() != Owning::Dead;
+        if let Some(known) =
+            journal.runs()?.into_iter().find(|known| known.owner.as_ref().is_some_and(is_held))
+        {
+            return Ok(Err(format!("run {} is at work", known.run)));
+        }
+        let mut needed = NeededSnapshots::default();
+        for run in read_past_runs(&place.home, journal)? {
+            needed.trees.extend(run.snapshots.trees);
+            needed.git_states.extend(run.snapshots.git_states);
+        }
+        Ok(Ok(trees.sweep_snapshots(&store, &needed).map_err(cuegate_runner::Error::from)?))
     }
 
     /// Names the runs beyond a limit that stay, and why snapshots were not looked through.
@@ -220,9 +236,6 @@ impl RetentionState {
         if stay.len() > NAMED_MAX {
             print::print_line(&format!("and {} more stay", stay.len() - NAMED_MAX));
         }
-        if let Some(busy) = &self.busy {
-            print::print_line(&format!("note: {busy}, so the snapshots stay as they are"));
-        }
     }
 
     fn to_json(
@@ -230,7 +243,7 @@ impl RetentionState {
         selected: &BTreeSet<RunId>,
         rows: Vec<Value>,
         dry_run: bool,
-        swept: SnapshotSizes,
+        swept: &Result<SnapshotSizes, String>,
         after: u64,
     ) -> Value {
         let stay = self.runs.iter().filter(|run| !selected.contains(&run.id));
@@ -238,9 +251,21 @@ impl RetentionState {
         json!({
             "schema": "cuegate/gc/v1", "dry_run": dry_run, "removed": rows, "stay": stay.collect::<Vec<_>>(),
             "bytes": {"before": self.bytes, "after": after},
-            "snapshots": {"before": swept.now, "after": swept.needed, "busy": self.busy},
+            "snapshots": match swept {
+                Ok(sizes) => json!({"before": sizes.now, "after": sizes.needed}),
+                Err(busy) => json!({"busy": busy}),
+            },
         })
     }
+}
+
+/// Waits until no other `gc` is at work.
+fn lock_alone(place: &ProjectPlace) -> Result<fs::File, Failure> {
+    let path = place.home.dir().join("gc.lock");
+    let failed = |error| Failure::environment(format!("failed to lock `{}`: {error}", path.display()));
+    let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+    flock(&file, FlockOperation::LockExclusive).map_err(|error| failed(error.into()))?;
+    Ok(file)
 }
 
 /// Removes what was never a run: names without records, and what a killed removal left.

@@ -5,11 +5,14 @@ use crate::cli::print;
 use crate::config::{self, Config};
 use crate::doctor::{self, AttackOutcome, DoctorFinding, verify_run};
 use crate::exported_run::ExportSummary;
+use crate::retention::read_past_runs;
 use crate::run::start_run::Program;
 use crate::{Failure, exit};
 use clap::Args;
+use cuegate_journal::{Journal, RunId};
+use cuegate_runner::worktree::Trees;
 use cuegate_view::{clean_to_one_line, plural};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -91,16 +94,27 @@ fn check_journal(place: &ProjectPlace, args: &DoctorArgs) -> Result<u8, Failure>
         for what in damage {
             print::print_data(&format!("{}  {}", known.run, clean_to_one_line(what)));
         }
+        if args.save.is_some() && !damage.is_empty() && checked.saved.is_none() {
+            print::print_line(&format!("nothing of run {} can be read", known.run));
+        }
         if let Some(saved) = checked.saved {
             print::print_line(&format!(
-                "the first {} of run {} are in `{saved}`",
+                "saved   {} of run {} in `{saved}`",
                 plural(*count, "record"),
                 known.run
             ));
         }
     }
+    let missing = find_missing_snapshots(place, &*journal)?;
+    damaged += missing.len() as u64;
+    for (run, count) in missing.iter().filter(|_| !args.json) {
+        let what = plural(*count as u64, "snapshot");
+        print::print_data(&format!("{run}  {what} of its files missing: what needs them fails"));
+    }
     if args.json {
-        print::print_json(&json!({"schema": "cuegate/journal-check/v1", "runs": rows}));
+        let missing: Vec<Value> =
+            missing.iter().map(|(run, count)| json!({"run": run.as_str(), "snapshots": count})).collect();
+        print::print_json(&json!({"schema": "cuegate/journal-check/v1", "runs": rows, "missing": missing}));
     } else {
         print::print_line(&match damaged {
             0 => format!("{} are as they were written", plural(records, "record")),
@@ -113,6 +127,22 @@ fn check_journal(place: &ProjectPlace, args: &DoctorArgs) -> Result<u8, Failure>
         }
     }
     Ok(if damaged == 0 { exit::DONE } else { exit::ENVIRONMENT })
+}
+
+/// The runs of which snapshots are missing, with their number.
+fn find_missing_snapshots(
+    place: &ProjectPlace,
+    journal: &dyn Journal,
+) -> Result<Vec<(RunId, usize)>, Failure> {
+    let mut missing = Vec::new();
+    let Some(trees) = Trees::open(place.home.root(), &place.home.trees())? else { return Ok(missing) };
+    for run in read_past_runs(&place.home, journal)? {
+        let lost = trees.list_missing_snapshots(&run.snapshots).map_err(cuegate_runner::Error::from)?;
+        if !lost.is_empty() {
+            missing.push((run.id, lost.len()));
+        }
+    }
+    Ok(missing)
 }
 
 /// Tries attacks on the sandbox. Fails if one succeeds.
