@@ -2,6 +2,7 @@
 //! absolute times are not.
 
 mod check;
+mod forks;
 mod members;
 mod peers;
 mod steps;
@@ -33,8 +34,18 @@ struct Figure {
 }
 
 /// The benchmarks.
-const ROWS: [&str; 9] =
-    ["start-up", "check", "steps", "records", "replays", "snapshots", "members", "watchers", "turns"];
+const ROWS: [&str; 10] = [
+    "start-up",
+    "check",
+    "steps",
+    "records",
+    "replays",
+    "forks",
+    "snapshots",
+    "members",
+    "watchers",
+    "turns",
+];
 /// The comparison with other programs, only when asked for: it downloads them.
 const PEERS: &str = "peers";
 
@@ -74,6 +85,9 @@ pub(crate) fn bench(only: Option<&str>) -> Result<(), String> {
     }
     if wanted("replays") {
         steps::replays(&cuegate, place.path(), &mut figures)?;
+    }
+    if wanted("forks") {
+        forks::forks(&cuegate, place.path(), &mut figures)?;
     }
     if wanted("snapshots") {
         snapshots(&cuegate, place.path(), &mut figures)?;

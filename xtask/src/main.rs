@@ -30,7 +30,7 @@ cargo xtask COMMAND
   github             start a stand-in for GitHub with three issues, to try runs on issues by hand
   conformance DIR    compare with recorded results of other programs
   bench [WHAT]       measure, relative to a baseline of the same run; WHAT is one of start-up, check, steps,
-                     records, replays, snapshots, members, watchers, turns, or peers, which downloads other programs
+                     records, replays, forks, snapshots, members, watchers, turns, or peers, which downloads other programs
   large FORMAT SIZE DIR
                      write a large definition: FORMAT is registry or piece, SIZE the number of steps
 ";

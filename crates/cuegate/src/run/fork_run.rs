@@ -76,7 +76,7 @@ impl PreparedFork {
         let lock = TreeLock::take(home, id, Some(id.as_str()), hint, None)?;
         // Until the first record, all of the worktree can be made again.
         note_preparation(home, id, false)?;
-        let made = branch_worktree::create_worktree(
+        let made = branch_worktree::create_empty_worktree(
             home.root(),
             &folder.join(id.as_str()),
             &branch,
@@ -93,7 +93,7 @@ impl PreparedFork {
         let trees = opened.ok_or_else(|| {
             Failure::environment(format!("`{}` is no working tree of git", made.path.display()))
         })?;
-        trees.restore(&tree.tree)?;
+        trees.fill_worktree(&tree.tree)?;
         let origin_place = &run.started().place;
         let base = match origin_place.owned {
             true => origin_place.base.clone(),

@@ -46,6 +46,21 @@ pub fn create_worktree(
     branch: &str,
     base: Option<&str>,
 ) -> Result<Worktree, WorktreeError> {
+    let made = create_empty_worktree(repo, at, branch, base)?;
+    Git::new(&made.path).run(&["reset", "--quiet", "--hard"])?;
+    Ok(made)
+}
+
+/// As [`create_worktree`], without files and with an empty index, for [`Trees::fill_worktree`].
+///
+/// # Errors
+/// As [`create_worktree`].
+pub fn create_empty_worktree(
+    repo: &Path,
+    at: &Path,
+    branch: &str,
+    base: Option<&str>,
+) -> Result<Worktree, WorktreeError> {
     let git = Git::new(repo);
     let path = std::path::absolute(at).map_err(io_at("find", at))?;
     let branch_ref = format!("refs/heads/{branch}");
@@ -65,7 +80,6 @@ pub fn create_worktree(
     // Pass the commit, not its name: for the name of a remote branch git would set up tracking.
     let args = ["worktree", "add", "--quiet", "--no-checkout", "-b", branch, "--"].map(OsStr::new);
     git.run(&[&args[..], &[path.as_os_str(), OsStr::new(&base)]].concat())?;
-    Git::new(&path).run(&["reset", "--quiet", "--hard"])?;
     Ok(Worktree { path, branch: branch.to_owned(), base })
 }
 

@@ -1,10 +1,12 @@
 use std::ffi::OsStr;
+use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::changes::{Change, object_id};
-use super::error::WorktreeError;
+use super::error::{WorktreeError, io_at};
 use super::snapshots::snapshot::Trees;
 use super::tree_edit::TreeEdit;
 
@@ -37,6 +39,26 @@ impl Trees {
         self.tree()?;
         self.git.run(&["read-tree", "--reset", "-u", to])?;
         self.changes(to, &self.tree()?)
+    }
+
+    /// Writes the files of a tree into a worktree that was made without any. Its index becomes that of its commit; git need
+    /// not read the files again that are as in the commit.
+    ///
+    /// # Errors
+    /// `to` is unknown, or a file can't be written.
+    pub fn fill_worktree(&self, to: &str) -> Result<(), WorktreeError> {
+        let _guard = self.guard()?;
+        let own = self.index();
+        match fs::remove_file(&own) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(io_at("remove", &own)(error));
+            }
+            _ => {}
+        }
+        self.git.run(&["read-tree", "--reset", "-u", object_id(to)?])?;
+        // What git knows of the files is kept where they are the same.
+        fs::copy(&own, &self.user_index).map_err(io_at("copy", &own))?;
+        self.user_git().run(&["read-tree", "--reset", "HEAD"]).map(|_| ())
     }
 
     /// The paths that differ between two trees and whose files changed after `moment`. The second tree is the present state.

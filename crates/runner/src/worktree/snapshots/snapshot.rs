@@ -235,7 +235,7 @@ impl Trees {
         fs::rename(&partial, self.index()).map_err(io_at("rename to", &self.index()))
     }
 
-    fn index(&self) -> PathBuf {
+    pub(in crate::worktree) fn index(&self) -> PathBuf {
         self.state.join(format!("index-{}", self.name))
     }
 
