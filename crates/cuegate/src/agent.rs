@@ -34,7 +34,7 @@ pub struct Agent {
 struct NoAgent;
 
 impl Provider for NoAgent {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "none"
     }
 

@@ -6,6 +6,7 @@ use cuegate_provider::{
     Prices, Shared,
     claude::{self, Claude},
     codex::{self, Codex},
+    exec::{ExecAgent, ExecSettings},
     openai::{self, OpenAiProvider},
     scripted::{Script, ScriptedProvider},
 };
@@ -103,8 +104,9 @@ static TABLE: [Registration; 4] = [
 const SCRIPTED: &str = "scripted";
 
 /// The names of all providers except `scripted`.
-pub fn list_provider_names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|provider| provider.name).filter(|name| *name != SCRIPTED)
+pub fn list_provider_names(config: &Config) -> impl Iterator<Item = &str> {
+    let own = config.agents.keys().map(String::as_str);
+    TABLE.iter().map(|provider| provider.name).filter(|name| *name != SCRIPTED).chain(own)
 }
 
 /// Creates a provider by name. `script` is the path and content of the script for `scripted`.
@@ -117,26 +119,39 @@ pub fn create_provider(
     program: &Program,
     config: &Config,
 ) -> Result<Shared, Failure> {
-    (find_registration(name)?.make)(&ProviderInputs { script, program, config })
+    if let Some(settings) = config.agents.get(name) {
+        let prices = prices_of(Some(name), config);
+        return Ok(Arc::new(ExecAgent::new(name, ExecSettings { prices, ..settings.clone() })));
+    }
+    (find_registration(name, config)?.make)(&ProviderInputs { script, program, config })
 }
 
 /// Checks that a provider name is known.
 ///
 /// # Errors
 /// When it is unknown.
-pub fn check_name(name: &str) -> Result<(), Failure> {
-    find_registration(name).map(|_| ())
+pub fn check_name(name: &str, config: &Config) -> Result<(), Failure> {
+    match config.agents.contains_key(name) {
+        true => Ok(()),
+        false => find_registration(name, config).map(|_| ()),
+    }
 }
 
 /// The configured model of a provider for asks that name none.
 pub fn own_model<'c>(name: &str, config: &'c Config) -> Option<&'c str> {
-    (find_registration(name).ok()?.model)(config)
+    match config.agents.get(name) {
+        Some(settings) => settings.model.as_deref(),
+        None => (find_registration(name, config).ok()?.model)(config),
+    }
 }
 
 /// The configured prices: those for all providers, overridden by those for this one.
 pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
-    let own =
-        name.and_then(|name| (find_registration(name).ok()?.prices)(config)).cloned().unwrap_or_default();
+    let own = |name: &str| match config.agents.get(name) {
+        Some(settings) => Some(&settings.prices),
+        None => (find_registration(name, config).ok()?.prices)(config),
+    };
+    let own = name.and_then(own).cloned().unwrap_or_default();
     let mut prices = config.prices.clone();
     prices.0.extend(own.0);
     prices
@@ -145,17 +160,24 @@ pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
 /// The configured map from model names in definitions to the provider's model names.
 pub fn model_map_of_provider<'c>(name: &str, config: &'c Config) -> &'c BTreeMap<String, String> {
     static NONE: BTreeMap<String, String> = BTreeMap::new();
-    find_registration(name).ok().and_then(|provider| (provider.models)(config)).unwrap_or(&NONE)
+    match config.agents.get(name) {
+        Some(settings) => &settings.models,
+        None => find_registration(name, config)
+            .ok()
+            .and_then(|provider| (provider.models)(config))
+            .unwrap_or(&NONE),
+    }
 }
 
 /// Whether asks of a provider can cost money; `true` for an unknown one.
 pub fn may_cost_money(name: &str, config: &Config) -> bool {
-    find_registration(name).map_or(true, |provider| (provider.costs)(config))
+    config.agents.contains_key(name)
+        || find_registration(name, config).map_or(true, |provider| (provider.costs)(config))
 }
 
-fn find_registration(name: &str) -> Result<&'static Registration, Failure> {
+fn find_registration(name: &str, config: &Config) -> Result<&'static Registration, Failure> {
     TABLE.iter().find(|provider| provider.name == name).ok_or_else(|| {
-        let names: Vec<&str> = list_provider_names().collect();
+        let names: Vec<&str> = list_provider_names(config).collect();
         Failure::usage(
             format!("unknown agent `{name}`"),
             format!("use one of {}, or `scripted` with `--script FILE`", names.join(", ")),

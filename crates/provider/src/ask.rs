@@ -295,7 +295,7 @@ pub enum PreparedAsk {
 /// implements starting, spooling, limiting and stopping once for all providers.
 pub trait Provider: Send + Sync {
     /// Its name, as in `--provider`.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// What it supports.
     fn capabilities(&self) -> Capabilities;

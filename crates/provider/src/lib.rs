@@ -15,6 +15,7 @@
 mod ask;
 pub mod claude;
 pub mod codex;
+pub mod exec;
 pub mod openai;
 mod program;
 mod redact;

@@ -54,6 +54,16 @@ impl NetworkService {
         NetworkService { host: host.into(), port: 443 }
     }
 
+    /// The service of a host, with `:PORT` if it is not 443; `None` if the port is no number.
+    pub(crate) fn of_host(host: &str) -> Option<NetworkService> {
+        match host.rsplit_once(':') {
+            Some((name, port)) => {
+                Some(NetworkService { host: name.to_ascii_lowercase(), port: port.parse().ok()? })
+            }
+            None => Some(NetworkService::named(host.to_ascii_lowercase())),
+        }
+    }
+
     /// The service of a URL; `None` if the URL is invalid or has another scheme.
     pub(crate) fn at(url: &str) -> Option<NetworkService> {
         let uri: Uri = url.trim().parse().ok()?;

@@ -3,6 +3,7 @@
 //! The project's file overrides the file in the user's configuration folder; flags override both. An unknown key is an
 //! error.
 
+mod agents;
 mod durations;
 mod limit_values;
 mod load;
@@ -13,7 +14,7 @@ mod sandbox;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 pub use crate::otel::OtelConfig;
-use cuegate_provider::{Prices, claude, codex, openai};
+use cuegate_provider::{Prices, claude, codex, exec::ExecSettings, openai};
 use serde::Deserialize;
 
 pub use limit_values::{BudgetConfig, Minutes, PositiveCount, Usd};
@@ -49,6 +50,9 @@ pub struct Config {
     pub retention: RetentionConfig,
     /// `[otel]`: where telemetry goes.
     pub otel: OtelConfig,
+    /// `[agents.NAME]`: programs that are agents, by name.
+    #[serde(deserialize_with = "agents::deserialize_agents")]
+    pub agents: BTreeMap<String, ExecSettings>,
     /// `[providers]`: settings of each provider.
     pub providers: ProviderConfigs,
     /// `[models]`: a provider's names of the models in definitions.

@@ -79,7 +79,7 @@ pub fn check_requirements(root: &Path, program: &Program, config: &Config) -> Ve
     // In parallel: each check may take its full timeout.
     std::thread::scope(|scope| {
         let start = |name| (name, scope.spawn(move || provider_with_login(name, program, config)));
-        let looks: Vec<_> = providers::list_provider_names().map(start).collect();
+        let looks: Vec<_> = providers::list_provider_names(config).map(start).collect();
         let lost = |name| provider_failed(name, "the check failed".to_owned(), None);
         findings.extend(looks.into_iter().map(|(name, look)| look.join().unwrap_or_else(|_| lost(name))));
     });
@@ -89,9 +89,9 @@ pub fn check_requirements(root: &Path, program: &Program, config: &Config) -> Ve
 }
 
 /// The providers that work on this machine.
-pub fn working_providers(program: &Program, config: &Config) -> Vec<&'static str> {
+pub fn working_providers<'c>(program: &Program, config: &'c Config) -> Vec<&'c str> {
     std::thread::scope(|scope| {
-        let looks: Vec<_> = providers::list_provider_names()
+        let looks: Vec<_> = providers::list_provider_names(config)
             .map(|name| (name, scope.spawn(move || check_provider(name, program, config).standing)))
             .collect();
         let works = |look: std::thread::ScopedJoinHandle<'_, CheckStatus>| {

@@ -28,6 +28,7 @@ mod landing;
 mod leftovers;
 mod on_github;
 mod otel;
+mod own_agents;
 mod page;
 mod params;
 mod pictures;

@@ -24,7 +24,7 @@ impl Claude {
 }
 
 impl Provider for Claude {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "claude"
     }
 

@@ -26,7 +26,7 @@ impl Codex {
 }
 
 impl Provider for Codex {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "codex"
     }
 

@@ -116,7 +116,7 @@ impl fmt::Debug for OpenAiProvider {
 }
 
 impl Provider for OpenAiProvider {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "openai"
     }
 

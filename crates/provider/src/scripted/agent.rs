@@ -47,7 +47,7 @@ impl fmt::Debug for ScriptedProvider {
 }
 
 impl Provider for ScriptedProvider {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "scripted"
     }
 

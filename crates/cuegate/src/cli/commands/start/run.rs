@@ -370,9 +370,9 @@ fn only_working_provider(config: &Config) -> Result<String, Failure> {
         return Ok((*only).to_owned());
     }
     let names: Vec<&str> =
-        if working.is_empty() { providers::list_provider_names().collect() } else { working };
+        if working.is_empty() { providers::list_provider_names(config).collect() } else { working };
     let found =
-        if names.len() == providers::list_provider_names().count() { "" } else { ", which work here" };
+        if names.len() == providers::list_provider_names(config).count() { "" } else { ", which work here" };
     Err(Failure::usage(
         "no agent is set",
         format!(

@@ -80,7 +80,7 @@ pub(in crate::cli::commands) fn price_definition(
         model: args.model.as_deref(),
     };
     let budget = config.budget.budget().with(args.limits.budget());
-    asked.provider.map_or(Ok(()), providers::check_name)?;
+    asked.provider.map_or(Ok(()), |name| providers::check_name(name, &config))?;
     let files = open_disk_files(&location)?;
     let (base, file) = (&location.base, location.file.as_deref());
     let (alone, there) = each_way(&files, base, file, |interactive| {
