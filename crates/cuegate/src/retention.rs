@@ -41,7 +41,7 @@ impl RetentionRule {
     }
 }
 
-/// What a decision about a run needs.
+/// What `gc` knows of a run when it decides whether to remove it.
 #[derive(Debug, Clone)]
 pub(crate) struct PastRun {
     pub(crate) id: RunId,
@@ -182,7 +182,7 @@ pub(crate) fn remove_sessions(
     Ok(())
 }
 
-/// The conversations that the forks of a run, and theirs, have from before them.
+/// All conversations in the records of the forks of a run, and of the forks of those.
 fn list_sessions_of_forks(home: &StateDir, id: &RunId) -> Result<BTreeSet<String>, Failure> {
     let observer = Observer::new(home.clone());
     let (mut wanted, mut needed) = (vec![id.to_string()], BTreeSet::new());
@@ -270,7 +270,7 @@ fn keep_whole_chains(runs: &[PastRun], selected: BTreeSet<RunId>) -> BTreeSet<Ru
 
 /// From this size of the state dir on, in bytes, users are told.
 const LARGE: u64 = 1 << 30;
-/// How often it is measured, which takes a while where there is much.
+/// How often the size is measured, which is slow for a large folder.
 const MEASURE_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The size of the state dir in bytes, if it is large and was not measured for a day.

@@ -33,7 +33,7 @@ impl RecordedCompletion {
             other => {
                 let json = serde_json::to_value(other);
                 let mut json = json.expect("a completion is plain data and can be written as JSON");
-                move_texts(&mut json, &mut texts);
+                extract_long_texts(&mut json, &mut texts);
                 Some(json)
             }
         };
@@ -59,19 +59,20 @@ impl Completion {
                 _ => Err(UnreadableRecord::NoCompletion),
             };
         };
-        return_texts(&mut json, texts)?;
+        insert_long_texts(&mut json, texts)?;
         Ok(serde_json::from_value(json)?)
     }
 }
 
-fn move_texts(json: &mut Value, texts: &mut Vec<Vec<u8>>) {
+/// Replaces long texts by their digests, and removes absent values and empty lists.
+fn extract_long_texts(json: &mut Value, texts: &mut Vec<Vec<u8>>) {
     match json {
         Value::Object(object) => {
             object
                 .retain(|_, value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()));
-            object.values_mut().for_each(|value| move_texts(value, texts));
+            object.values_mut().for_each(|value| extract_long_texts(value, texts));
         }
-        Value::Array(list) => list.iter_mut().for_each(|value| move_texts(value, texts)),
+        Value::Array(list) => list.iter_mut().for_each(|value| extract_long_texts(value, texts)),
         Value::String(text) if text.len() > INLINE_MAX => {
             let bytes = std::mem::take(text).into_bytes();
             *json = serde_json::json!({ BY_DIGEST: BlobRef::for_bytes(&bytes).digest });
@@ -81,7 +82,7 @@ fn move_texts(json: &mut Value, texts: &mut Vec<Vec<u8>>) {
     }
 }
 
-fn return_texts(
+fn insert_long_texts(
     json: &mut Value,
     texts: &mut dyn FnMut(&str) -> Option<String>,
 ) -> Result<(), UnreadableRecord> {
@@ -92,9 +93,9 @@ fn return_texts(
                 *json = Value::String(texts(digest).ok_or_else(missing)?);
                 return Ok(());
             }
-            object.values_mut().try_for_each(|value| return_texts(value, texts))
+            object.values_mut().try_for_each(|value| insert_long_texts(value, texts))
         }
-        Value::Array(list) => list.iter_mut().try_for_each(|value| return_texts(value, texts)),
+        Value::Array(list) => list.iter_mut().try_for_each(|value| insert_long_texts(value, texts)),
         _ => Ok(()),
     }
 }

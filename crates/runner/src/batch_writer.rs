@@ -67,7 +67,7 @@ impl BatchWriter {
         Ok(BatchWriter { journal, lease, seq, batch })
     }
 
-    /// The state.
+    /// The batch as of the last record.
     pub fn batch(&self) -> &Batch {
         &self.batch
     }

@@ -145,17 +145,17 @@ impl RunWriter {
     /// there, all of it or nothing.
     ///
     /// # Errors
-    /// When the journal refuses, or the other run has no such record.
+    /// When the journal refuses, or the source run has no such record.
     pub fn fork(
         journal: Arc<dyn Journal>,
         id: &RunId,
-        origin: &RunId,
+        source: &RunId,
         flow: Arc<Flow>,
         fork: RunForked,
     ) -> Result<RunWriter, Error> {
         let lease = RunWriter::claim_lease(&*journal, id, now_ms())?;
         let (mut run, mut last) = (Run::default(), 0);
-        read_each_record(&*journal, origin, 0, |entry| {
+        read_each_record(&*journal, source, 0, |entry| {
             if entry.seq < fork.records {
                 run.apply_record(&entry.events);
                 last = entry.at_ms;
@@ -171,7 +171,7 @@ impl RunWriter {
         let body = Record::encode(&recorded, &events);
         let blobs: Vec<Blob> = blobs.into_iter().chain(recorded.texts).map(Blob::new).collect();
         let record = NewRecord { at_ms, body: &body, blobs: &blobs, consumes: &[] };
-        writer.journal.append_copy(&writer.lease, origin, count, record)?;
+        writer.journal.append_copy(&writer.lease, source, count, record)?;
         Ok(writer)
     }
 

@@ -78,7 +78,7 @@ pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};
 pub use stamped::{StampedRecord, Texts};
 pub use status::{describe_spending, render_status, target_word};
 pub use summary::{
-    ActionRows, AnswerModes, AskCounts, CheckOutcome, EffectRow, EffectState, FaultRow, ForkOrigin, GateFile,
+    ActionRows, AnswerModes, AskCounts, CheckOutcome, EffectRow, EffectState, FaultRow, ForkSource, GateFile,
     HandoffRow, InspectionRow, LineCount, Liveness, OpenVisit, PendingCommand, QuestionRow, RunFold,
     RunState, RunView, ToolRow, ValidatorRow, VisitRow, effect_json, run_view,
 };

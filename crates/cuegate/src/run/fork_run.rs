@@ -21,26 +21,26 @@ use crate::{Failure, project::first_tree, providers};
 pub(crate) struct ForkMoment {
     /// In words: ``after visit 2 of `fix` ``.
     pub(crate) name: String,
-    /// The number of records until then.
+    /// How many records of the source run the fork takes over.
     pub(crate) records: u64,
 }
 
 /// What a fork is to be.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ForkRequest {
-    /// The limits that it sets replace those of the other run.
+    /// The limits that it sets replace those of the source run.
     pub(crate) budget: Budget,
     /// Whether it leaves GitHub alone.
     pub(crate) no_github: bool,
-    /// Whether its work is merged, pushed or proposed as that of the other run is.
+    /// Whether its work is merged, pushed or proposed as that of the source run is.
     pub(crate) finalizes: bool,
 }
 
 /// A fork with its worktree and the files of the moment, before it is recorded.
 pub(crate) struct PreparedFork {
-    origin: RunId,
+    source: RunId,
     id: RunId,
-    /// The other run at that moment.
+    /// The source run at that moment.
     run: Run,
     moment: ForkMoment,
     trees: Trees,
@@ -56,25 +56,25 @@ impl PreparedFork {
     pub(crate) fn create(
         host: &Host,
         id: &RunId,
-        origin: &RunId,
+        source: &RunId,
         moment: ForkMoment,
     ) -> Result<PreparedFork, Failure> {
         let Host { home, journal, config, .. } = host;
-        let run = run_at(&**journal, origin, moment.records)?;
-        refuse_ended(origin, &run, &moment)?;
+        let run = run_at(&**journal, source, moment.records)?;
+        refuse_ended(source, &run, &moment)?;
         let Some(tree) = &run.tree else {
             return Err(Failure::usage(
-                format!("run {origin} worked outside of git, so its files were not recorded"),
+                format!("run {source} worked outside of git, so its files were not recorded"),
                 "run `git init` before the next run",
             ));
         };
-        let (_, settings) = load_recorded_definition(&**journal, origin, run.started())?;
+        let (_, settings) = load_recorded_definition(&**journal, source, run.started())?;
         let root = settings.worktree.root.as_deref().map(Path::new);
         let (folder, branch) = (worktrees_of(home, root, config), branch_of(id));
         RunWriter::claim_lease(&**journal, id, now_ms())?;
         let hint = "start another fork";
         let lock = TreeLock::take(home, id, Some(id.as_str()), hint, None)?;
-        // Until the first record, all of the worktree can be made again.
+        // Until the fork has a record, its worktree can be removed and made anew.
         note_preparation(home, id, false)?;
         let made = branch_worktree::create_empty_worktree(
             home.root(),
@@ -85,7 +85,7 @@ impl PreparedFork {
         let made = made.map_err(|error| match (error, &tree.head) {
             (WorktreeError::NoCommit { .. }, Some(head)) => Failure::usage(
                 format!("the commit {} of that moment is gone", head.get(..12).unwrap_or(head)),
-                format!("`cuegate restore {origin} --at …` brings its files back here"),
+                format!("`cuegate restore {source} --at …` brings its files back here"),
             ),
             (error, _) => error.into(),
         })?;
@@ -94,9 +94,9 @@ impl PreparedFork {
             Failure::environment(format!("`{}` is no working tree of git", made.path.display()))
         })?;
         trees.fill_worktree(&tree.tree)?;
-        let origin_place = &run.started().place;
-        let base = match origin_place.owned {
-            true => origin_place.base.clone(),
+        let source_place = &run.started().place;
+        let base = match source_place.owned {
+            true => source_place.base.clone(),
             false => branch_worktree::current_branch(home.root())?,
         };
         let work = std::fs::canonicalize(&made.path).unwrap_or(made.path).display().to_string();
@@ -105,14 +105,14 @@ impl PreparedFork {
             owned: true,
             branch: Some(made.branch),
             base,
-            folder: origin_place.folder.clone(),
-            bounded: origin_place.bounded,
+            folder: source_place.folder.clone(),
+            bounded: source_place.bounded,
             ..Place::default()
         };
-        Ok(PreparedFork { origin: origin.clone(), id: id.clone(), run, moment, trees, place, _lock: lock })
+        Ok(PreparedFork { source: source.clone(), id: id.clone(), run, moment, trees, place, _lock: lock })
     }
 
-    /// Records the fork. Returns what it said about its origin, and the files in which its tree differs from the recorded
+    /// Records the fork. Returns what it said about its source, and the files in which its tree differs from the recorded
     /// one, except for what setup commands wrote.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl PreparedFork {
         request: &ForkRequest,
         is_set_up: bool,
     ) -> Result<RecordedFork, Failure> {
-        let PreparedFork { origin, id, run, moment, trees, place, _lock } = self;
+        let PreparedFork { source, id, run, moment, trees, place, _lock } = self;
         let Host { home, journal, .. } = host;
         let tree = state_of(&trees, place.branch.as_deref())?;
         let recorded = run.tree.as_ref().map_or("", |tree| &tree.tree);
@@ -132,12 +132,12 @@ impl PreparedFork {
             false => trees.changes(recorded, &tree.tree)?.into_iter().map(|change| change.path).collect(),
         };
         let started = run.started();
-        let (flow, _) = load_recorded_definition(&**journal, &origin, started)?;
-        let new_sessions = list_new_sessions(host, &origin, &run)?;
-        // The claim on the remote is the other run's.
+        let (flow, _) = load_recorded_definition(&**journal, &source, started)?;
+        let new_sessions = list_new_sessions(host, &source, &run)?;
+        // The claim on the remote is the source run's.
         let finalize = started.finalize.clone().map(|plan| FinalizePlan { claim: None, ..plan });
         let fork = RunForked {
-            run: origin.to_string(),
+            run: source.to_string(),
             records: moment.records,
             moment: moment.name,
             first_tree: first_tree(&**journal, started)?,
@@ -149,10 +149,16 @@ impl PreparedFork {
             new_sessions,
             place,
         };
-        let empty = trees.list_repositories(recorded)?;
-        drop(RunWriter::fork(journal.clone(), &id, &origin, Arc::clone(&flow), fork.clone())?);
-        let left_out = finalize.filter(|_| !request.finalizes);
-        Ok(RecordedFork { fork, differing, empty, left_out, is_failed: is_failed(&run.state) })
+        let repositories_without_files = trees.list_repositories(recorded)?;
+        drop(RunWriter::fork(journal.clone(), &id, &source, Arc::clone(&flow), fork.clone())?);
+        let skipped_finalize = finalize.filter(|_| !request.finalizes);
+        Ok(RecordedFork {
+            fork,
+            differing,
+            repositories_without_files,
+            skipped_finalize,
+            is_failed: is_failed(&run.state),
+        })
     }
 }
 
@@ -161,15 +167,15 @@ pub(crate) struct RecordedFork {
     pub(crate) fork: RunForked,
     /// The files that are other ones than were recorded.
     pub(crate) differing: Vec<String>,
-    /// The submodules and repositories inside of it, of which there is no file.
-    pub(crate) empty: Vec<String>,
-    /// What becomes of the work of the other run, and not of its own.
-    pub(crate) left_out: Option<FinalizePlan>,
+    /// Submodules and nested repositories: their files are in no snapshot.
+    pub(crate) repositories_without_files: Vec<String>,
+    /// How the source run ends (merge, push, pull request), which the fork does not follow.
+    pub(crate) skipped_finalize: Option<FinalizePlan>,
     /// Whether the run had failed at that moment: the fork tries its last step again.
     pub(crate) is_failed: bool,
 }
 
-/// A run after its first records.
+/// The run after its first `records` records.
 fn run_at(journal: &dyn Journal, id: &RunId, records: u64) -> Result<Run, Failure> {
     let mut run = Run::default();
     read_each_record(journal, id, 0, |entry| {
@@ -185,7 +191,7 @@ fn is_failed(state: &State) -> bool {
 }
 
 /// Fails if nothing can go on from a moment.
-fn refuse_ended(origin: &RunId, run: &Run, moment: &ForkMoment) -> Result<(), Failure> {
+fn refuse_ended(source: &RunId, run: &Run, moment: &ForkMoment) -> Result<(), Failure> {
     let is_over = match &run.state {
         State::Ended { state, .. } => matches!(state, EndState::Completed | EndState::Cancelled),
         State::New => true,
@@ -197,20 +203,20 @@ fn refuse_ended(origin: &RunId, run: &Run, moment: &ForkMoment) -> Result<(), Fa
     let last = run.progress.last_step.as_ref();
     let hint = match last.and_then(|step| Some((step, run.progress.visits.get(step)?))) {
         Some((step, visit)) => {
-            format!("`cuegate fork {origin} --before {step}#{visit}` does its last step again")
+            format!("`cuegate fork {source} --before {step}#{visit}` does its last step again")
         }
         None => "start a new run".to_owned(),
     };
-    Err(Failure::usage(format!("run {origin} was over {}", moment.name), hint))
+    Err(Failure::usage(format!("run {source} was over {}", moment.name), hint))
 }
 
 /// The keys of the conversations that a fork cannot continue: an agent that cannot fork a conversation would add to that of
-/// the other run.
-fn list_new_sessions(host: &Host, origin: &RunId, run: &Run) -> Result<Vec<Str>, Failure> {
+/// the source run.
+fn list_new_sessions(host: &Host, source: &RunId, run: &Run) -> Result<Vec<Str>, Failure> {
     let Host { journal, program, config, .. } = host;
     let started = run.started();
     let script = match &started.script {
-        Some(kept) => Some((kept.path.clone(), read_stored_text(&**journal, origin, &kept.blob)?)),
+        Some(kept) => Some((kept.path.clone(), read_stored_text(&**journal, source, &kept.blob)?)),
         None => None,
     };
     let can_fork = providers::create_provider(&started.provider, script.as_ref(), program, config)

@@ -474,7 +474,7 @@ pub(crate) fn sealed_files<'f>(files: impl Iterator<Item = &'f str>) -> Vec<Path
 fn locate_programs(agent: &Agent, sandbox: Option<&Sandbox>) -> BTreeMap<String, String> {
     let located = ["git", "sh"].map(|name| Some((name, locate_program(name)?.display().to_string())));
     let agent = agent.inspection.at.clone().map(|at| ("agent", at));
-    let bwrap = sandbox.and_then(Sandbox::program).map(|bwrap| ("bwrap", bwrap.display().to_string()));
+    let bwrap = sandbox.and_then(Sandbox::bwrap_program).map(|bwrap| ("bwrap", bwrap.display().to_string()));
     let all = located.into_iter().chain([agent, bwrap]).flatten();
     all.map(|(name, path)| (name.to_owned(), path)).collect()
 }

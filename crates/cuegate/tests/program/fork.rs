@@ -221,7 +221,7 @@ fn a_fork_of_a_fork_has_its_own_branch_and_work() {
     assert!(runs.contains(&format!("fork of {run}: Do it")), "{runs}");
     let status = project.run(&["status", &id]).stdout;
     assert!(
-        status.contains(&format!("fork of     run {run}, before visit 1 of `more` (1 step, $0.50 there)")),
+        status.contains(&format!("fork of     run {run}, before visit 1 of `more` (1 visit, $0.50 there)")),
         "{status}"
     );
     // All of the work can be taken, that of the origin until then as well.

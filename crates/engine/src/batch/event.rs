@@ -124,7 +124,6 @@ impl StopKind {
 /// The state of a run of a batch when its process ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunStopped {
-    /// How it stopped.
     pub stop: StopKind,
     /// Its state, in words.
     pub state: String,

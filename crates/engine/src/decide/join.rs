@@ -27,7 +27,7 @@ pub(super) struct MemberEnd {
     pub(super) blocked: bool,
     /// Whether its agent failed each time that it was asked.
     pub(super) crashed: bool,
-    /// What it said, where that can be used.
+    /// Its answer; `None` after a failure or an unusable answer.
     pub(super) answer: Option<BlobRef>,
 }
 

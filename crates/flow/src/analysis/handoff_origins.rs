@@ -10,7 +10,7 @@ use crate::model::{Flow, StepId, Target};
 ///
 /// Each return is checked alone: which of several origins applies on a walk is not tracked.
 pub(crate) fn keep_possible(flow: &Flow, live: &Reachability, out: &mut [Vec<Hop>]) {
-    let (back, on): (Vec<Hop>, Vec<Hop>) = out.iter().flatten().partition(|hop| goes_back(flow, hop));
+    let (back, on): (Vec<Hop>, Vec<Hop>) = out.iter().flatten().partition(|hop| returns_to_origin(flow, hop));
     if back.is_empty() {
         return;
     }
@@ -22,11 +22,11 @@ pub(crate) fn keep_possible(flow: &Flow, live: &Reachability, out: &mut [Vec<Hop
         }
     }
     for hops in out {
-        hops.retain(|hop| !goes_back(flow, hop) || possible.contains(&(hop.from, hop.to)));
+        hops.retain(|hop| !returns_to_origin(flow, hop) || possible.contains(&(hop.from, hop.to)));
     }
 }
 
-fn goes_back(flow: &Flow, hop: &Hop) -> bool {
+fn returns_to_origin(flow: &Flow, hop: &Hop) -> bool {
     let edge = hop.edge.map(|edge| &flow.steps[hop.from].edges[edge]);
     edge.is_some_and(|edge| matches!(edge.to, Target::Origin { .. }))
 }

@@ -76,7 +76,7 @@ fn is_plain(map: &Map<String, Value>) -> bool {
     !SHARING.iter().any(|key| map.has(key))
 }
 
-/// Whether a schema is of objects, names what they hold, and does not say whether they hold more.
+/// Whether a schema has the type `object` and `properties`, but no `additionalProperties`.
 fn is_open(map: &Map<String, Value>) -> bool {
     let is_object = match map.find_key("type") {
         Some(Value::String(kind)) => kind == "object",

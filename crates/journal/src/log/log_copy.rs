@@ -70,7 +70,7 @@ impl<'r> LogCopy<'r> {
         self.put(&frame)
     }
 
-    /// The whole file, on the disk if it is synced.
+    /// Writes what is buffered, syncs the file if it is to be synced, and returns it.
     pub(super) fn finish(self) -> Result<File, Error> {
         let written = self.to.into_inner();
         let file = written.map_err(|error| io_error(self.path, "write")(error.into_error()))?;

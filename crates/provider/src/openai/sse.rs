@@ -5,7 +5,7 @@ use std::io::{self, BufRead};
 /// The maximum length of a line in bytes. No event of this API has a longer one.
 const LINE_MAX: usize = 16 << 20;
 
-/// One event.
+/// An event of the stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SseEvent {
     /// Its name, which most events lack.

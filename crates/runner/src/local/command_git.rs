@@ -61,7 +61,7 @@ pub(crate) fn agent_git(
     home: &StateDir,
     run: &RunId,
 ) -> Option<AgentGit> {
-    let is_mounted = sandbox.is_some_and(|sandbox| sandbox.program().is_some());
+    let is_mounted = sandbox.is_some_and(|sandbox| sandbox.bwrap_program().is_some());
     let reach = match is_mounted {
         true => GitFolderReach::Mounted,
         false if owned => GitFolderReach::Named,

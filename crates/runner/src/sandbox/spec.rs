@@ -209,7 +209,7 @@ impl Sandbox {
     }
 
     /// The bubblewrap that is used.
-    pub fn program(&self) -> Option<&Path> {
+    pub fn bwrap_program(&self) -> Option<&Path> {
         match &self.level {
             SandboxLevel::Full(bwrap) => Some(&bwrap.program),
             SandboxLevel::Partial(_) => None,

@@ -61,7 +61,7 @@ const NETWORK: [&str; 5] = ["clone", "fetch", "ls-remote", "pull", "push"];
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The program, never one of a working tree.
+/// The path of git by `PATH`, without folders inside of projects: no program of a working tree is run as git.
 pub(super) fn locate_git() -> PathBuf {
     cuegate_provider::locate_or_missing("git")
 }

@@ -17,15 +17,15 @@ pub struct ChangedContent<'c> {
 
 impl Trees {
     /// All folders of some trees, in their order, and the contents of the files that differ between one and the next, as a pack
-    /// of git. Files that are the same in all of them are left out. `look` sees each content first; if it objects to one,
-    /// the paths of these files are the error.
+    /// of git. Files that are the same in all of them are left out. `accepts` is called with each content; the inner
+    /// error has the paths of those that it refuses.
     ///
     /// # Errors
     /// When git fails, or knows one of the trees no more.
     pub fn pack_changes(
         &self,
         trees: &[String],
-        look: &mut dyn FnMut(ChangedContent<'_>) -> bool,
+        accepts: &mut dyn FnMut(ChangedContent<'_>) -> bool,
     ) -> Result<Result<Vec<u8>, BTreeSet<String>>, WorktreeError> {
         let mut contents: BTreeMap<String, String> = BTreeMap::new();
         for pair in trees.windows(2) {
@@ -42,7 +42,7 @@ impl Trees {
         let mut refused = BTreeSet::new();
         for (id, path) in &contents {
             let bytes = self.git.run(&["cat-file", "blob", id])?;
-            if !look(ChangedContent { path, bytes: &bytes }) {
+            if !accepts(ChangedContent { path, bytes: &bytes }) {
                 refused.insert(path.clone());
             }
         }
@@ -74,7 +74,7 @@ impl Trees {
     }
 }
 
-/// Makes an empty repository for snapshots of another machine, whose object ids are so long.
+/// Makes an empty repository for snapshots of another machine, with object ids of `id_length` hex digits.
 ///
 /// # Errors
 /// When it cannot be written.

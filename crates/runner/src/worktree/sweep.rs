@@ -80,8 +80,8 @@ impl Trees {
         Ok(StoreLock { _file: self.lock_file("store.lock", FlockOperation::LockExclusive)? })
     }
 
-    /// Removes the objects that no needed snapshot has. The caller knows what is needed since it has the lock, and that no
-    /// run has taken a snapshot before that is not recorded yet. What a kill leaves, the next sweep removes.
+    /// Removes the objects that no needed snapshot has. The caller finds out what is needed while it holds the lock, and makes
+    /// sure that every snapshot that was taken before is recorded. If a sweep is killed, the next one removes the rest.
     ///
     /// # Errors
     /// When git fails, or a file cannot be removed.
@@ -94,7 +94,7 @@ impl Trees {
         let stored = self.list_stored_objects()?;
         let now = stored.loose.iter().map(|(.., size)| size).sum::<u64>()
             + stored.packs.iter().map(|(.., size)| size).sum::<u64>();
-        // They name trees that may be about to go, and git does not look whether these are there.
+        // Our indexes may name trees that are removed below, and git does not check whether these are there.
         for entry in read_folder(&self.state)? {
             let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if name.starts_with("index-") {
@@ -132,7 +132,7 @@ impl Trees {
             new = Some(folder.join(format!("pack-{}", String::from_utf8_lossy(&written).trim())));
         }
         for (base, ..) in stored.packs.iter().filter(|(base, ..)| Some(base) != new.as_ref()) {
-            // Without its index a pack is none.
+            // The index first: git ignores a pack without one.
             for ending in ["idx", "rev", "bitmap", "pack"] {
                 remove_file(&base.with_extension(ending))?;
             }
@@ -175,7 +175,7 @@ impl Trees {
             for path in read_folder(&folder)? {
                 let rest = path.file_name().unwrap_or_default().to_string_lossy();
                 let size = fs::metadata(&path).map_or(0, |about| about.len());
-                // What a killed git left is no object.
+                // This also lists temporary files of a killed git: no snapshot needs them.
                 stored.loose.push((format!("{start}{rest}"), path.clone(), size));
             }
         }

@@ -18,7 +18,7 @@ pub use answer_modes::AnswerModes;
 pub use asks::AskCounts;
 pub use fold::{RunFold, run_view};
 pub use view::{
-    CheckOutcome, FaultRow, ForkOrigin, GateFile, HandoffRow, LineCount, Liveness, OpenVisit, PendingCommand,
+    CheckOutcome, FaultRow, ForkSource, GateFile, HandoffRow, LineCount, Liveness, OpenVisit, PendingCommand,
     QuestionRow, RunState, RunView, ToolRow, ValidatorRow, VisitRow,
 };
 

@@ -16,7 +16,7 @@ pub(crate) struct PendingAsk {
     pub(super) kind: AskKind,
     pub(super) since_ms: i64,
     pub(super) not_before_ms: Option<i64>,
-    /// Whether it repeats an ask that was cut off, and nobody works on it before the run goes on.
+    /// Whether it repeats an interrupted ask. No agent works on it until the run is resumed.
     pub(super) repeats_cut: bool,
 }
 

@@ -242,7 +242,7 @@ pub enum PendingCommand {
 
 /// The run of which another one is a fork.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ForkOrigin {
+pub struct ForkSource {
     pub run: String,
     /// The moment, in words.
     pub moment: String,
@@ -283,7 +283,7 @@ pub struct RunView {
     /// The validators that failed before the first call.
     pub failed_before: Vec<String>,
     /// The run of which it is a fork.
-    pub fork: Option<ForkOrigin>,
+    pub fork: Option<ForkSource>,
     /// The folder that it works in.
     pub place: Place,
     /// Whether git tracks changes there.
@@ -469,7 +469,7 @@ impl RunView {
     /// Goes on as another run. What the one before spent and did elsewhere is that one's.
     pub(super) fn forked(&mut self, fork: &RunForked, at_ms: i64) {
         let effects = std::mem::take(&mut self.acts.effects);
-        self.fork = Some(ForkOrigin {
+        self.fork = Some(ForkSource {
             run: fork.run.clone(),
             moment: fork.moment.clone(),
             records: fork.records,

@@ -255,7 +255,7 @@ impl ProjectPlace {
     }
 
     /// A typed path as findings show it: relative to the project if it is inside.
-    fn shown(&self, typed: &str) -> String {
+    fn path_from_top(&self, typed: &str) -> String {
         let mut whole = PathBuf::new();
         for part in self.here.join(typed).components() {
             match part {

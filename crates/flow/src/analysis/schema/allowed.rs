@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 use crate::model::schema::{KeyLookup, Kinds, SchemaDraft, items_of_keyword};
 use serde_json::{Map, Value};
 
-use crate::analysis::schema::fit::takes_all;
+use crate::analysis::schema::fit::accepts_every_value_of_kinds;
 use crate::analysis::schema::listed_values::list_allowed_values;
 
 /// The kinds of values that `type` tells apart. Every integer is a number.
@@ -89,7 +89,7 @@ fn of_kinds(schema: &Value, kinds: Kinds, pointer: &str, draft: SchemaDraft) -> 
     if map.keys().all(|key| ["type", "title", "description"].contains(&key.as_str())) {
         return if own.meet(kinds) { None } else { apart() };
     }
-    if map.find_key("not").is_some_and(|part| takes_all(part, Kinds::ALL)) {
+    if map.find_key("not").is_some_and(|part| accepts_every_value_of_kinds(part, Kinds::ALL)) {
         return fault("has a `not` that excludes every value");
     }
     if let Some(values) = list_allowed_values(schema, draft) {
@@ -171,7 +171,8 @@ fn of_kind(
     draft: SchemaDraft,
 ) -> Option<ImpossiblePart> {
     let fault = |why: String| Some(ImpossiblePart { pointer: pointer.to_owned(), why });
-    if map.find_key("not").is_some_and(|part| takes_all(part, Kinds::named(&kind.into()))) {
+    if map.find_key("not").is_some_and(|part| accepts_every_value_of_kinds(part, Kinds::named(&kind.into())))
+    {
         return fault(format!("has a `not` that excludes every value of type `{kind}`"));
     }
     let held = |low: &str, high: &str, faulty: &[Ordering]| {

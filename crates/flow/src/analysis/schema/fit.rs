@@ -10,7 +10,7 @@ mod known;
 use std::collections::HashSet;
 
 pub(crate) use candidates::list_candidates;
-pub(crate) use known::{KnownObjects, takes_all};
+pub(crate) use known::{KnownObjects, accepts_every_value_of_kinds};
 use serde_json::{Map, Value};
 
 use crate::Str;
@@ -114,9 +114,9 @@ pub(crate) fn is_plain(schema: &Value, path: &[Str], draft: SchemaDraft) -> bool
 
 /// What is known of the value at a place on the way to a path.
 struct Level<'s> {
-    /// What it can be, so that it has anything further in.
+    /// The kinds of values in which the rest of the path can exist.
     kinds: Kinds,
-    /// What it has, where it is an object.
+    /// What is known of its properties, if it is an object.
     known: KnownObjects<'s>,
 }
 

@@ -45,7 +45,7 @@ pub struct Rank(u8, u32);
 
 impl StateGraph {
     /// By state, the fewest iterations to get there, without closed choices.
-    pub(super) fn fewest(&self, closed: &[bool]) -> Vec<u32> {
+    pub(super) fn fewest_iterations_by_state(&self, closed: &[bool]) -> Vec<u32> {
         let mut fewest = vec![FAR; self.hops.len()];
         fewest[0] = 1;
         let mut queue = VecDeque::from([0]);
@@ -68,7 +68,7 @@ impl StateGraph {
 
     /// By mark, the first iteration in which a run can reach it, without closed choices.
     pub(super) fn firsts(&self, closed: &[bool]) -> BTreeMap<Mark, u32> {
-        let fewest = self.fewest(closed);
+        let fewest = self.fewest_iterations_by_state(closed);
         let mut first = BTreeMap::new();
         let mut come = |mark: &Mark, at: u32| {
             if at < FAR {

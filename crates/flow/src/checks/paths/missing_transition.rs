@@ -41,7 +41,7 @@ pub(in crate::checks) fn check_unhandled_outcomes(
     }
 }
 
-/// Which steps are members or judges of other steps.
+/// Which steps are members, judges or selectors of other steps.
 fn asked_by_others(flow: &Flow) -> Vec<bool> {
     let mut asked = vec![false; flow.steps.len()];
     for step in &flow.steps {

@@ -64,7 +64,7 @@ impl<'v, 'j> Validations<'v, '_, '_, 'j> {
             self.push(
                 Diagnostic::error(codes::UNUSED_DEFINITION, validation.span, message)
                     .step(validation.id)
-                    .hint("name the closure step whose `closing` they guard"),
+                    .hint("use the name of the closure step whose `closing` these validators guard"),
             );
             return None;
         }

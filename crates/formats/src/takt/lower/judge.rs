@@ -27,7 +27,7 @@ pub(in crate::takt) struct JudgeSubject<'s> {
     pub(in crate::takt) step: &'s str,
     /// The session that the judge looks back on.
     pub(in crate::takt) session: Str,
-    /// The place of the definition.
+    /// Where the step is defined.
     pub(in crate::takt) span: Span,
     /// The model of the step.
     pub(in crate::takt) model: Option<Str>,

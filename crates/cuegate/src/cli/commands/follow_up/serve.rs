@@ -36,7 +36,7 @@ pub(crate) struct ServeArgs {
     /// Let the page start, answer, pause, resume, retry and cancel runs, and apply or undo their changes
     #[arg(long)]
     pub(crate) allow_control: bool,
-    /// Open the page in the browser, or this run on it; also that of a server that runs already
+    /// Open the page in the browser, at RUN if it is given. If a server of the project runs already, open its page
     #[arg(long, value_name = "RUN", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) open: Option<String>,
     /// Print the link as JSON
@@ -110,7 +110,7 @@ fn serve_runs(place: &ProjectPlace, args: &ServeArgs) -> Result<u8, Failure> {
             ));
         }
     }
-    print::print_line("the link opens one browser session; Ctrl-C ends the server");
+    print::print_line("the link works once, for one browser; Ctrl-C ends the server");
     if args.open.is_some() {
         let part = run.as_ref().map_or_else(String::new, |run| format!("&/runs/{run}"));
         open_browser(&home, &format!("{first}{part}"));

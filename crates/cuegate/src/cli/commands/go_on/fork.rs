@@ -23,10 +23,10 @@ use crate::{Failure, exit, project};
 pub(crate) struct ForkArgs {
     #[command(flatten)]
     pub(crate) run: RunRef,
-    /// Go on after this visit, as STEP#VISIT, after the last visit of STEP, or after a record by its number
+    /// Go on after this moment: STEP#VISIT, STEP (its last visit) or the number of a record
     #[arg(long, value_name = "VISIT", required_unless_present = "before")]
     pub(crate) at: Option<String>,
-    /// Begin this visit anew: STEP#VISIT, the last visit of STEP, or what a record decided
+    /// Go on from before this moment, and do it again: STEP#VISIT, STEP or the number of a record
     #[arg(long, value_name = "VISIT", conflicts_with = "at")]
     pub(crate) before: Option<String>,
     /// Go on from the question that the run asked then, with this answer
@@ -46,7 +46,7 @@ pub(crate) struct ForkArgs {
     pub(crate) options: ContinueOptions,
 }
 
-/// How many files are named that are other ones than then.
+/// The most differing files that are named.
 const NAMES_MAX: usize = 5;
 
 pub(in crate::cli::commands) fn fork_run(place: &ProjectPlace, args: ForkArgs) -> Result<u8, Failure> {
@@ -55,17 +55,17 @@ pub(in crate::cli::commands) fn fork_run(place: &ProjectPlace, args: ForkArgs) -
         return Err(Failure::usage("the answer is empty", "give the text that the run continues with"));
     }
     let journal = project::open_existing(&place.home, run::convert_durability(options.durability))?;
-    let origin = project::find_run_id(&*journal, &typed.id)?;
+    let source = project::find_run_id(&*journal, &typed.id)?;
     let moment = match (at, before) {
         (Some(at), _) => {
-            let part = find_moment(&*journal, &origin, &at)?;
+            let part = find_moment(&*journal, &source, &at)?;
             match &answer {
-                Some(_) => find_question(&*journal, &origin, &part)?,
+                Some(_) => find_question(&*journal, &source, &part)?,
                 None => ForkMoment { name: format!("after {}", part.name), records: part.records.1 + 1 },
             }
         }
         (None, Some(before)) => {
-            let part = find_moment(&*journal, &origin, &before)?;
+            let part = find_moment(&*journal, &source, &before)?;
             if part.records.1 == 0 {
                 return Err(Failure::usage("nothing comes before record 0", "start a new run"));
             }
@@ -73,15 +73,15 @@ pub(in crate::cli::commands) fn fork_run(place: &ProjectPlace, args: ForkArgs) -
         }
         (None, None) => return Err(Failure::usage("no moment was given", "give it with `--at VISIT`")),
     };
-    let config = settings_of_run(place, &*journal, &origin, options.reload_config)?.config;
+    let config = settings_of_run(place, &*journal, &source, options.reload_config)?.config;
     let host =
         Host { home: place.home.clone(), journal: journal.clone(), program: Program::current()?, config };
     let id = project::new_run_id();
-    let prepared = PreparedFork::create(&host, &id, &origin, moment)?;
+    let prepared = PreparedFork::create(&host, &id, &source, moment)?;
     let is_set_up = run_start::run_setup_commands(&host, &id, &prepared.place)?;
     let request = ForkRequest { budget: options.limits.budget(), no_github, finalizes: finalize };
     let forked = prepared.record(&host, &request, is_set_up)?;
-    // They are those of the fork from its first record on.
+    // The limits are recorded in the fork: `resume` must not set them again.
     options.limits = RunLimits::default();
     tell_fork(&*journal, &id, &forked)?;
     if let Some(text) = answer {
@@ -155,9 +155,12 @@ fn tell_fork(journal: &dyn Journal, id: &RunId, forked: &RecordedFork) -> Result
             forked.differing.iter().take(NAMES_MAX).map(|path| clean_to_one_line(path)).collect();
         let more = forked.differing.len().saturating_sub(NAMES_MAX);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        print::print_line(&format!("  note: other than then: {}{more}", names.join(", ")));
+        print::print_line(&format!(
+            "  note: files that differ from the snapshot: {}{more}",
+            names.join(", ")
+        ));
     }
-    if let Some(plan) = &forked.left_out {
+    if let Some(plan) = &forked.skipped_finalize {
         let ends = [(plan.merge, "merged"), (plan.push.is_some(), "pushed"), (plan.pull_request, "proposed")];
         let ends: Vec<&str> = ends.into_iter().filter(|(wanted, _)| *wanted).map(|(_, word)| word).collect();
         print::print_line(&format!(
@@ -166,10 +169,11 @@ fn tell_fork(journal: &dyn Journal, id: &RunId, forked: &RecordedFork) -> Result
             forked.fork.run
         ));
     }
-    if !forked.empty.is_empty() {
-        let names: Vec<String> = forked.empty.iter().map(|path| clean_to_one_line(path)).collect();
+    if !forked.repositories_without_files.is_empty() {
+        let names: Vec<String> =
+            forked.repositories_without_files.iter().map(|path| clean_to_one_line(path)).collect();
         print::print_line(&format!(
-            "  note: repositories inside of it, whose files are in no snapshot: {}",
+            "  note: nested repositories that are empty in the fork, because no snapshot has their files: {}",
             names.join(", ")
         ));
     }

@@ -70,7 +70,7 @@ pub(in crate::cli::commands) fn collect_garbage(place: &ProjectPlace, args: &GcA
     let _alone = lock_alone(place)?;
     if !args.dry_run {
         leftovers::remove_leftovers(&place.home, &*journal);
-        remove_nothings(place, &*journal)?;
+        remove_unbegun_runs(place, &*journal)?;
     }
     let state = RetentionState::read(place, &*journal)?;
     let selected =
@@ -84,10 +84,10 @@ pub(in crate::cli::commands) fn collect_garbage(place: &ProjectPlace, args: &GcA
         }
         if !args.json {
             let ago = format_time_ago(now_ms(), run.last_ms);
-            let task = run.view.as_ref().map_or("", |view| view.state.as_str());
+            let state_word = run.view.as_ref().map_or("", |view| view.state.as_str());
             let losses = losses.join(", ");
             let bytes = format_size(run.bytes);
-            print::print_data(&format!("{}  {task} {ago}, {bytes}: can no longer be {losses}", run.id));
+            print::print_data(&format!("{}  {state_word} {ago}, {bytes}: can no longer be {losses}", run.id));
         }
         rows.push(json!({"run": run.id.as_str(), "bytes": run.bytes, "no_longer": losses}));
     }
@@ -219,7 +219,7 @@ impl RetentionState {
         Ok(Ok(trees.sweep_snapshots(&store, &needed).map_err(cuegate_runner::Error::from)?))
     }
 
-    /// Names the runs beyond a limit that stay, and why snapshots were not looked through.
+    /// Names the runs beyond a limit that stay, and why.
     fn tell_stays(&self, rule: RetentionRule, selected: &BTreeSet<RunId>) {
         const NAMED_MAX: usize = 10;
         let beyond = |(index, run): &(usize, &PastRun)| {
@@ -269,7 +269,7 @@ fn lock_alone(place: &ProjectPlace) -> Result<fs::File, Failure> {
 }
 
 /// Removes what was never a run: names without records, and what a killed removal left.
-fn remove_nothings(place: &ProjectPlace, journal: &dyn Journal) -> Result<(), Failure> {
+fn remove_unbegun_runs(place: &ProjectPlace, journal: &dyn Journal) -> Result<(), Failure> {
     for entry in fs::read_dir(place.home.runs()).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(REMOVED) {
             let _ = fs::remove_dir_all(entry.path());

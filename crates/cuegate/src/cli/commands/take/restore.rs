@@ -162,7 +162,7 @@ fn select_paths(
 ) -> Result<Vec<String>, Failure> {
     let mut selected = Vec::new();
     for path in typed {
-        let wanted = place.shown(path);
+        let wanted = place.path_from_top(path);
         let wanted = wanted.trim_end_matches('/');
         let is_in = |path: &&String| {
             wanted == "."

@@ -116,7 +116,8 @@ pub(in crate::cli::commands) fn check_definitions(
         });
         // An unreadable definition does not stop the check of the others.
         checked.push(
-            definition.unwrap_or_else(|failure| record_unreadable_definition(&place.shown(path), failure)),
+            definition
+                .unwrap_or_else(|failure| record_unreadable_definition(&place.path_from_top(path), failure)),
         );
     }
     for found in &checked {

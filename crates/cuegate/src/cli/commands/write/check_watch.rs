@@ -65,7 +65,7 @@ pub(in crate::cli::commands) fn watch_definitions(
         let before = failures_of_definitions(&found);
         match check_and_record_files(place, args) {
             Ok(looked) => (found, sights) = looked,
-            // The next change may mend it: a folder, for a moment, where a file was named.
+            // Watching goes on: an editor that replaces a file may leave a folder there for a moment.
             Err(failure) => {
                 if !changed.is_empty() || is_moved {
                     print::print_failure(&failure);

@@ -153,7 +153,7 @@ impl<'s> KnownObjects<'s> {
             None => Fit::Open,
         };
         match fit {
-            Fit::Open if own.contains(&schema) || takes_all(schema, kinds) => Fit::Always,
+            Fit::Open if own.contains(&schema) || accepts_every_value_of_kinds(schema, kinds) => Fit::Always,
             fit => fit,
         }
     }
@@ -226,7 +226,7 @@ fn says_nothing(schema: &Value) -> bool {
 }
 
 /// Whether every value of some kinds fits a schema, as it says no more than which kinds do.
-pub(crate) fn takes_all(schema: &Value, kinds: Kinds) -> bool {
+pub(crate) fn accepts_every_value_of_kinds(schema: &Value, kinds: Kinds) -> bool {
     let Value::Object(map) = schema else { return *schema == Value::Bool(true) };
     let names_whole = |part: &Value| match part {
         Value::Array(names) => {
