@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::branch_worktree::{changed_inside, inner_repositories};
 use super::changes::object_id;
@@ -17,6 +17,9 @@ use super::snapshots::snapshot::Trees;
 /// What a run itself excludes.
 const EXCLUDED: &[u8] = b"/.cuegate";
 
+/// How far the time of a change may be behind the clock: the kernel takes that of its last tick.
+const CLOCK_LAG: Duration = Duration::from_millis(10);
+
 impl Trees {
     /// The files and folders that came since `since` and that git does not show, unless they can be built or installed
     /// again. `from` is the tree of that moment. Paths are relative to the top; folders end with `/`.
@@ -25,10 +28,13 @@ impl Trees {
     /// When git fails.
     pub fn hidden_files(&self, from: &str, since: SystemTime) -> Result<Vec<String>, WorktreeError> {
         let mut hidden = Vec::new();
-        let since = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let since = since.duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(CLOCK_LAG);
         let is_new = |path: &Path| {
             let about = self.root.join(path).symlink_metadata();
-            about.is_ok_and(|about| u64::try_from(about.ctime()).is_ok_and(|changed| changed >= since))
+            about.is_ok_and(|about| {
+                let seconds = u64::try_from(about.ctime()).unwrap_or_default();
+                Duration::new(seconds, u32::try_from(about.ctime_nsec()).unwrap_or_default()) >= since
+            })
         };
         for name in inner_repositories(&self.root)? {
             let (name, path) = (name.trim_end_matches('/'), Path::new(&name));
