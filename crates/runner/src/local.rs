@@ -44,7 +44,7 @@ use crate::{
     state_dir::StateDir,
     trace::Trace,
     worktree,
-    worktree::{ChangeKind, RevertedChanges, Trees},
+    worktree::{ChangeKind, RevertedChanges, Snapshot, Trees},
 };
 
 /// The limit of the output of a validator that is kept, in bytes: its beginning and its end are journaled, and its end goes
@@ -362,7 +362,14 @@ pub fn put_back(
 /// # Errors
 /// When git cannot read it.
 pub fn state_of(trees: &Trees, branch: Option<&str>) -> Result<TreeState, Error> {
-    let snapshot = trees.snapshot()?;
+    state_with(trees, branch, trees.snapshot()?)
+}
+
+/// As [`state_of`], with a snapshot that is known already.
+///
+/// # Errors
+/// When git cannot read it.
+pub fn state_with(trees: &Trees, branch: Option<&str>, snapshot: Snapshot) -> Result<TreeState, Error> {
     let git = branch.map(|branch| trees.git_state(branch)).transpose()?.flatten();
     Ok(TreeState { tree: snapshot.tree, head: snapshot.head, refs: snapshot.refs, git })
 }

@@ -6,8 +6,8 @@ use cuegate_engine::{Budget, EndState, FinalizePlan, Place, Run, RunForked, Stat
 use cuegate_flow::Str;
 use cuegate_journal::{Journal, Owner, RunId};
 use cuegate_runner::{
-    RunWriter, now_ms, read_each_record, read_stored_text, state_of,
-    worktree::{Trees, WorktreeError, branch_worktree},
+    RunWriter, now_ms, read_each_record, read_stored_text, state_of, state_with,
+    worktree::{Snapshot, Trees, WorktreeError, branch_worktree},
 };
 
 use super::leftovers::{branch_of, note_preparation};
@@ -44,6 +44,8 @@ pub(crate) struct PreparedFork {
     run: Run,
     moment: ForkMoment,
     trees: Trees,
+    /// The files that were written.
+    snapshot: Snapshot,
     pub(crate) place: Place,
     _lock: TreeLock,
 }
@@ -93,7 +95,7 @@ impl PreparedFork {
         let trees = opened.ok_or_else(|| {
             Failure::environment(format!("`{}` is no working tree of git", made.path.display()))
         })?;
-        trees.fill_worktree(&tree.tree)?;
+        let snapshot = trees.fill_worktree(&tree.tree)?;
         let source_place = &run.started().place;
         let base = match source_place.owned {
             true => source_place.base.clone(),
@@ -109,7 +111,16 @@ impl PreparedFork {
             bounded: source_place.bounded,
             ..Place::default()
         };
-        Ok(PreparedFork { source: source.clone(), id: id.clone(), run, moment, trees, place, _lock: lock })
+        Ok(PreparedFork {
+            source: source.clone(),
+            id: id.clone(),
+            run,
+            moment,
+            trees,
+            snapshot,
+            place,
+            _lock: lock,
+        })
     }
 
     /// Records the fork. Returns what it said about its source, and the files in which its tree differs from the recorded
@@ -123,14 +134,14 @@ impl PreparedFork {
         request: &ForkRequest,
         is_set_up: bool,
     ) -> Result<RecordedFork, Failure> {
-        let PreparedFork { source, id, run, moment, trees, place, _lock } = self;
+        let PreparedFork { source, id, run, moment, trees, snapshot, place, _lock } = self;
         let Host { home, journal, .. } = host;
-        let tree = state_of(&trees, place.branch.as_deref())?;
-        let recorded = run.tree.as_ref().map_or("", |tree| &tree.tree);
-        let differing = match is_set_up || tree.tree == recorded {
-            true => Vec::new(),
-            false => trees.changes(recorded, &tree.tree)?.into_iter().map(|change| change.path).collect(),
+        let branch = place.branch.as_deref();
+        let tree = match is_set_up {
+            true => state_of(&trees, branch)?,
+            false => state_with(&trees, branch, snapshot)?,
         };
+        let recorded = run.tree.as_ref().map_or("", |tree| &tree.tree);
         let started = run.started();
         let (flow, _) = load_recorded_definition(&**journal, &source, started)?;
         let new_sessions = list_new_sessions(host, &source, &run)?;
@@ -154,7 +165,6 @@ impl PreparedFork {
         let skipped_finalize = finalize.filter(|_| !request.finalizes);
         Ok(RecordedFork {
             fork,
-            differing,
             repositories_without_files,
             skipped_finalize,
             is_failed: is_failed(&run.state),
@@ -165,8 +175,6 @@ impl PreparedFork {
 /// What a fork is after its first record.
 pub(crate) struct RecordedFork {
     pub(crate) fork: RunForked,
-    /// The files that are other ones than were recorded.
-    pub(crate) differing: Vec<String>,
     /// Submodules and nested repositories: their files are in no snapshot.
     pub(crate) repositories_without_files: Vec<String>,
     /// How the source run ends (merge, push, pull request), which the fork does not follow.

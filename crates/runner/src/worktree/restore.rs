@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::changes::{Change, object_id};
 use super::error::{WorktreeError, io_at};
-use super::snapshots::snapshot::Trees;
+use super::snapshots::snapshot::{Snapshot, Trees};
 use super::tree_edit::TreeEdit;
 
 impl Trees {
@@ -46,7 +46,7 @@ impl Trees {
     ///
     /// # Errors
     /// `to` is unknown, or a file can't be written.
-    pub fn fill_worktree(&self, to: &str) -> Result<(), WorktreeError> {
+    pub fn fill_worktree(&self, to: &str) -> Result<Snapshot, WorktreeError> {
         let _guard = self.guard()?;
         let own = self.index();
         match fs::remove_file(&own) {
@@ -58,7 +58,8 @@ impl Trees {
         self.git.run(&["read-tree", "--reset", "-u", object_id(to)?])?;
         // What git knows of the files is kept where they are the same.
         fs::copy(&own, &self.user_index).map_err(io_at("copy", &own))?;
-        self.user_git().run(&["read-tree", "--reset", "HEAD"]).map(|_| ())
+        self.user_git().run(&["read-tree", "--reset", "HEAD"])?;
+        self.snapshot_of(to.to_owned())
     }
 
     /// The paths that differ between two trees and whose files changed after `moment`. The second tree is the present state.

@@ -169,7 +169,11 @@ impl Trees {
     pub fn snapshot(&self) -> Result<Snapshot, WorktreeError> {
         self.repository.check_files()?;
         let _guard = self.guard()?;
-        let tree = self.tree()?;
+        self.snapshot_of(self.tree()?)
+    }
+
+    /// The snapshot of a working tree that is known to be as this tree.
+    pub(in crate::worktree) fn snapshot_of(&self, tree: String) -> Result<Snapshot, WorktreeError> {
         let refs = self.git.run(&[
             "for-each-ref",
             "--format=%(HEAD) %(objectname) %(refname)",
@@ -181,8 +185,7 @@ impl Trees {
             // A commit without a branch, or a branch without a commit.
             None => {
                 let head = self.git.output(&["rev-parse", "--quiet", "--verify", "HEAD"], b"")?;
-                let is_there = head.status.success();
-                is_there.then(|| String::from_utf8_lossy(&head.stdout).trim_end().to_owned())
+                head.status.success().then(|| String::from_utf8_lossy(&head.stdout).trim_end().to_owned())
             }
         };
         Ok(Snapshot { tree, head, refs: cuegate_journal::Digest::for_bytes(&refs).to_string() })

@@ -46,9 +46,6 @@ pub(crate) struct ForkArgs {
     pub(crate) options: ContinueOptions,
 }
 
-/// The most differing files that are named.
-const NAMES_MAX: usize = 5;
-
 pub(in crate::cli::commands) fn fork_run(place: &ProjectPlace, args: ForkArgs) -> Result<u8, Failure> {
     let ForkArgs { run: typed, at, before, answer, no_github, finalize, no_continue, mut options } = args;
     if answer.as_ref().is_some_and(|answer| answer.trim().is_empty()) {
@@ -148,16 +145,6 @@ fn tell_fork(journal: &dyn Journal, id: &RunId, forked: &RecordedFork) -> Result
         print::print_line(&format!(
             "  note: the agent cannot fork a conversation; these start anew: {}",
             keys.join(", ")
-        ));
-    }
-    if !forked.differing.is_empty() {
-        let names: Vec<String> =
-            forked.differing.iter().take(NAMES_MAX).map(|path| clean_to_one_line(path)).collect();
-        let more = forked.differing.len().saturating_sub(NAMES_MAX);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        print::print_line(&format!(
-            "  note: files that differ from the snapshot: {}{more}",
-            names.join(", ")
         ));
     }
     if let Some(plan) = &forked.skipped_finalize {
