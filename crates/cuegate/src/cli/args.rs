@@ -29,6 +29,7 @@ use crate::cli::commands::take::effect::EffectArgs;
 use crate::cli::commands::take::gc::GcArgs;
 use crate::cli::commands::take::restore::RestoreArgs;
 use crate::cli::commands::take::undo::UndoArgs;
+use crate::cli::commands::tools::agents::AgentsArgs;
 use crate::cli::commands::tools::completions::CompletionsArgs;
 use crate::cli::commands::tools::config::ConfigArgs;
 use crate::cli::commands::tools::doctor::DoctorArgs;
@@ -154,6 +155,8 @@ pub(super) enum Verb {
     Completions(CompletionsArgs),
     /// Print the manual page, or write the pages of all commands
     Man(ManArgs),
+    /// List the agents, and what each can do here
+    Agents(AgentsArgs),
     /// Check this machine: git, disk space, agents and the sandbox
     Doctor(DoctorArgs),
     /// Print the settings in effect, and the files that they come from

@@ -7,7 +7,8 @@ mod self_test;
 
 use std::{path::Path, time::Duration};
 
-use cuegate_provider::{Inspection, Login};
+use cuegate_journal::log::map_on_threads;
+use cuegate_provider::{Capabilities, Inspection, Login};
 use cuegate_runner::get_status;
 use serde_json::{Value, json};
 
@@ -86,6 +87,41 @@ pub fn check_requirements(root: &Path, program: &Program, config: &Config) -> Ve
     findings.extend([machine::check_namespaces(), machine::check_sandbox()]);
     findings.extend(machine::propose_caches(config));
     findings
+}
+
+/// What is known of an agent on this machine.
+#[derive(Debug, Clone)]
+pub(crate) struct AgentFacts {
+    pub(crate) name: String,
+    pub(crate) inspection: Inspection,
+    pub(crate) capabilities: Capabilities,
+    /// Why it does not work, and what to do.
+    pub(crate) problem: Option<(String, String)>,
+}
+
+/// Looks at all agents, without trying their logins.
+pub(crate) fn inspect_agents(program: &Program, config: &Config) -> Vec<AgentFacts> {
+    let inspect = |name: &str| match providers::create_provider(name, None, program, config) {
+        Ok(provider) => {
+            let inspection = provider.inspect();
+            let first = inspection.problems.first();
+            AgentFacts {
+                name: name.to_owned(),
+                capabilities: provider.capabilities(),
+                problem: first.map(|problem| (problem.what.clone(), problem.hint.clone())),
+                inspection,
+            }
+        }
+        Err(failure) => AgentFacts {
+            name: name.to_owned(),
+            inspection: Inspection::default(),
+            capabilities: Capabilities::default(),
+            problem: Some((failure.message, failure.hint.unwrap_or_default())),
+        },
+    };
+    // Each may take its full timeout.
+    let names: Vec<&str> = providers::list_provider_names(config).collect();
+    map_on_threads(&names, |name| inspect(name))
 }
 
 /// The providers that work on this machine.

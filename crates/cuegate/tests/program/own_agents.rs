@@ -53,6 +53,14 @@ fn the_shell_example_works() {
     assert!(!project.read("BUILT.txt").is_empty());
     let status = project.status();
     assert_eq!((&status["provider"], &status["tokens"]["input"]), (&"mine".into(), &0.into()));
+    let agents = project.run(&["agents"]).stdout;
+    assert!(
+        agents.contains("* mine") && agents.contains("edits files, gets the schema in the prompt"),
+        "{agents}"
+    );
+    let listed = project.run(&["agents", "--json"]).json();
+    assert!(listed["agents"].as_array().unwrap().contains(&"mine".into()), "{listed}");
+    assert_eq!(listed["default"], "mine");
     let doctor = project.run(&["doctor"]).stdout;
     assert!(doctor.lines().any(|line| line.starts_with("ok") && line.contains("mine")), "{doctor}");
 }

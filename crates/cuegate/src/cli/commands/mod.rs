@@ -113,6 +113,7 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Undo(args) => take::undo::undo_changes(&place, &args),
         Verb::Completions(args) => tools::completions::print_completions(&args),
         Verb::Man(args) => tools::man::write_manual(&place, &args),
+        Verb::Agents(args) => tools::agents::list_agents(&place, &args),
         Verb::Doctor(args) => tools::doctor::run_doctor(&place, &args),
         Verb::Config(args) => tools::config::show_config(&place, &args),
     }
