@@ -395,6 +395,6 @@ fn journals_of_earlier_programs_are_replayed() {
     let ran = project.run(&["replay", "--all", "--json"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let rows = ran.json()["runs"].as_array().unwrap().clone();
-    assert_eq!((rows.len(), cases), (cases, 5));
+    assert_eq!((rows.len(), cases), (cases, 6));
     assert!(rows.iter().all(|row| row["same"] == true), "{rows:#?}");
 }

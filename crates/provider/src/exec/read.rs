@@ -73,6 +73,7 @@ impl AnswerReader for ExecReader {
         let event: EventLine = match serde_json::from_slice(line) {
             Ok(event) => event,
             Err(error) => {
+                self.has_begun = true;
                 self.unread.get_or_insert_with(|| error.to_string());
                 return Vec::new();
             }
@@ -99,10 +100,8 @@ impl AnswerReader for ExecReader {
     }
 
     fn cut_usage(&self) -> CutUsage {
-        CutUsage {
-            usage: self.priced_usage(self.model.as_deref()),
-            unknown: self.has_begun && !self.has_usage,
-        }
+        // It was at work, and only it knows for what.
+        CutUsage { usage: self.priced_usage(self.model.as_deref()), unknown: !self.has_usage }
     }
 
     fn end(self: Box<Self>, ended: ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault> {
@@ -121,7 +120,8 @@ impl AnswerReader for ExecReader {
                 );
             }
             ProgramEnd::TimedOut => {
-                return Err(self.fail(FaultClass::Timeout, format!("`{name}` took too long{said}")));
+                let fault = self.fail(FaultClass::Timeout, format!("`{name}` took too long{said}"));
+                return Err(Fault { usage_unknown: !self.has_usage, ..fault });
             }
             ProgramEnd::TooMuchOutput => {
                 return Err(self.fail(FaultClass::Malformed, format!("`{name}` printed too much")));
@@ -130,9 +130,9 @@ impl AnswerReader for ExecReader {
                 return Err(self.fail(FaultClass::Crashed, format!("`{name}` exited with {code}{said}")));
             }
             ProgramEnd::Signal(signal) => {
-                return Err(
-                    self.fail(FaultClass::Crashed, format!("`{name}` was ended by signal {signal}{said}"))
-                );
+                let why = format!("`{name}` was ended by signal {signal}{said}");
+                let fault = self.fail(FaultClass::Crashed, why);
+                return Err(Fault { usage_unknown: !self.has_usage, ..fault });
             }
         }
         let Some(answer) = &self.answer else {
@@ -200,6 +200,8 @@ mod tests {
         assert_eq!(silent.message, "`mine` printed no answer: boom");
         let garbled = fault(&["hello"], ProgramEnd::Exit(0));
         assert!(garbled.message.contains("a line that is no event"), "{}", garbled.message);
+        let late = fault(&[], ProgramEnd::TimedOut);
+        assert!(late.usage_unknown, "it was at work");
         let killed = fault(&[r#"{"event": "answer", "text": "x"}"#], ProgramEnd::Signal(9));
         assert_eq!(killed.class, FaultClass::Crashed, "an answer of a killed program may be a part of it");
     }

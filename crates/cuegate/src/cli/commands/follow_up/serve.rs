@@ -33,7 +33,7 @@ pub(crate) struct ServeArgs {
     /// Listen on this socket file, which only you can connect to, instead of a port
     #[arg(long, value_name = "PATH", conflicts_with_all = ["port", "open"])]
     pub(crate) socket: Option<PathBuf>,
-    /// Let the page start, answer, pause, resume, retry and cancel runs, and apply or undo their changes
+    /// Let the page start, answer, pause, resume, retry, fork and cancel runs, and apply or undo their changes
     #[arg(long)]
     pub(crate) allow_control: bool,
     /// Open the page in the browser, at RUN if it is given. If a server of the project runs already, open its page
