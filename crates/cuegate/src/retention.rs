@@ -4,6 +4,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     ops::ControlFlow,
+    os::unix::fs::MetadataExt as _,
     path::Path,
     time::Duration,
 };
@@ -286,13 +287,14 @@ pub(crate) fn measure_when_due(home: &StateDir) -> Option<u64> {
     (bytes >= LARGE).then_some(bytes)
 }
 
-/// The size of all files below a folder, in bytes.
+/// What all files below a folder take on the disk, in bytes.
 pub(crate) fn measure_folder(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .map(|entry| match entry.file_type() {
             Ok(kind) if kind.is_dir() => measure_folder(&entry.path()),
-            _ => entry.metadata().map_or(0, |about| about.len()),
+            // What it takes on the disk: a small file takes a whole block.
+            _ => entry.metadata().map_or(0, |about| about.blocks() * 512),
         })
         .sum()
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -20,7 +21,7 @@ pub struct NeededSnapshots {
     pub git_states: BTreeSet<String>,
 }
 
-/// The objects of snapshots on the disk, in bytes.
+/// What the objects of snapshots take on the disk, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SnapshotSizes {
     pub now: u64,
@@ -35,7 +36,7 @@ pub struct StoreLock {
 }
 
 /// From this number of loose objects on, those that stay go into one pack.
-const PACKED_FROM: usize = 1_000;
+const PACKED_FROM: usize = 100;
 
 /// The objects in our store.
 struct StoredObjects {
@@ -174,7 +175,7 @@ impl Trees {
             }
             for path in read_folder(&folder)? {
                 let rest = path.file_name().unwrap_or_default().to_string_lossy();
-                let size = fs::metadata(&path).map_or(0, |about| about.len());
+                let size = fs::metadata(&path).map_or(0, |about| about.blocks() * 512);
                 // This also lists temporary files of a killed git: no snapshot needs them.
                 stored.loose.push((format!("{start}{rest}"), path.clone(), size));
             }
@@ -188,7 +189,7 @@ impl Trees {
             let listed = String::from_utf8_lossy(&listed).into_owned();
             let ids = listed.lines().filter_map(|line| line.split(' ').nth(1)).map(str::to_owned);
             let size = ["pack", "idx"].map(|ending| fs::metadata(index.with_extension(ending)));
-            let size = size.iter().flatten().map(fs::Metadata::len).sum();
+            let size = size.iter().flatten().map(|about| about.blocks() * 512).sum();
             stored.packs.push((index.with_extension(""), ids.collect(), size));
         }
         Ok(stored)
