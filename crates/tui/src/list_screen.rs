@@ -1,6 +1,6 @@
 //! The list of runs.
 
-use cuegate_view::{clean_to_one_line, format_money, format_time_ago};
+use cuegate_view::{RunRow, clean_to_one_line, format_money, format_time_ago};
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
@@ -84,6 +84,8 @@ fn build_run_row(row: &Value, now_ms: i64, wide: bool) -> Row<'static> {
     let state = Piece::styled(format!("{sign} {words}"), Style::new().fg(colour));
     let started = row["started_at"].as_str().and_then(cuegate_view::parse_rfc3339);
     let started = started.map_or_else(|| "never".to_owned(), |at| format_time_ago(now_ms, at));
+    let known = serde_json::from_value::<RunRow>(row.clone()).map(|row| row.describe_subject());
+    let subject = known.unwrap_or_else(|_| text("task"));
     let cells: Vec<Line<'static>> = match wide {
         true => vec![
             state.into(),
@@ -92,7 +94,7 @@ fn build_run_row(row: &Value, now_ms: i64, wide: bool) -> Row<'static> {
             row["steps"].to_string().into(),
             row["cost_usd"].as_f64().map_or_else(|| "–".to_owned(), |usd| format_money(Some(usd))).into(),
             started.into(),
-            text("task").into(),
+            subject.into(),
         ],
         false => vec![state.into(), text("run").into(), text("flow").into(), started.into()],
     };

@@ -73,7 +73,7 @@ impl RunRow {
     }
 
     /// What it is about: of which run it is a fork or a continuation, and its task.
-    fn describe_subject(&self) -> String {
+    pub fn describe_subject(&self) -> String {
         let task = shorten_end(&clean_to_one_line(self.task.as_deref().unwrap_or_default()), 40);
         let lineage = match (&self.fork_of, &self.follows) {
             (Some(origin), _) => format!("fork of {origin}"),
