@@ -2,7 +2,8 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
-use ureq::http::Uri;
+use serde::Deserialize;
+use ureq::http::{Uri, uri::Authority};
 
 use crate::{claude, codex};
 
@@ -23,7 +24,8 @@ pub struct SandboxNeeds {
 }
 
 /// A network service.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct NetworkService {
     /// Its host name or IP address; an IPv6 address has no brackets.
     pub host: String,
@@ -54,16 +56,6 @@ impl NetworkService {
         NetworkService { host: host.into(), port: 443 }
     }
 
-    /// The service of a host, with `:PORT` if it is not 443; `None` if the port is no number.
-    pub(crate) fn of_host(host: &str) -> Option<NetworkService> {
-        match host.rsplit_once(':') {
-            Some((name, port)) => {
-                Some(NetworkService { host: name.to_ascii_lowercase(), port: port.parse().ok()? })
-            }
-            None => Some(NetworkService::named(host.to_ascii_lowercase())),
-        }
-    }
-
     /// The service of a URL; `None` if the URL is invalid or has another scheme.
     pub(crate) fn at(url: &str) -> Option<NetworkService> {
         let uri: Uri = url.trim().parse().ok()?;
@@ -77,9 +69,58 @@ impl NetworkService {
     }
 }
 
+impl TryFrom<String> for NetworkService {
+    type Error = String;
+
+    /// Reads a host name or IP address, with `:PORT` if it is not 443.
+    fn try_from(text: String) -> Result<NetworkService, String> {
+        let invalid = || {
+            format!(
+                "`{text}` is not a host: write a name such as `api.example.com`, with `:PORT` if it is not 443"
+            )
+        };
+        let authority: Authority = text.parse().map_err(|_| invalid())?;
+        let (host, port) = (authority.host(), authority.port_u16());
+        // What stands behind the host is a valid port, or nothing.
+        let is_whole = authority.as_str().len()
+            == host.len() + authority.port().map_or(0, |port| port.as_str().len() + 1);
+        if host.is_empty() || host.contains('*') || !is_whole || port == Some(0) {
+            return Err(invalid());
+        }
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        Ok(NetworkService { host, port: port.unwrap_or(443) })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_service_is_a_host_with_an_optional_port() {
+        let read = |text: &str| NetworkService::try_from(text.to_owned());
+        let service = |host: &str, port| NetworkService { host: host.to_owned(), port };
+        assert_eq!(read("API.example.com"), Ok(service("api.example.com", 443)));
+        assert_eq!(read("localhost:8080"), Ok(service("localhost", 8080)));
+        assert_eq!(read("[::1]:8080"), Ok(service("::1", 8080)));
+        let invalid = [
+            "",
+            "a:b",
+            "a:",
+            "a:70000",
+            "a:0",
+            "https://a",
+            "a/b",
+            "me@a",
+            "*.example.com",
+            "a b",
+            ":443",
+            "::1",
+        ];
+        for text in invalid {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn what_names_the_calling_session_is_found() {

@@ -4,8 +4,8 @@ use std::env;
 
 use super::{ExecSettings, read::ExecReader, wire::AskLine};
 use crate::{
-    Capabilities, Fault, FaultClass, Inspection, Launch, NetworkService, PreparedAsk, Problem, Provider,
-    Request, SandboxNeeds, locate_or_missing, locate_program,
+    Capabilities, Fault, FaultClass, Inspection, Launch, PreparedAsk, Problem, Provider, Request,
+    SandboxNeeds, locate_or_missing, locate_program,
 };
 
 /// Any program that speaks the lines of `cuegate/ask/v1`.
@@ -80,7 +80,7 @@ impl Provider for ExecAgent {
             Err(_) => path.clone(),
         };
         SandboxNeeds {
-            services: self.settings.hosts.iter().filter_map(|host| NetworkService::of_host(host)).collect(),
+            services: self.settings.hosts.clone(),
             state: self.settings.state.iter().map(expand).collect(),
             variables: self.settings.variables.clone(),
             ..SandboxNeeds::default()

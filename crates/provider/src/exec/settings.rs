@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::Deserialize;
 
-use crate::Prices;
+use crate::{NetworkService, Prices};
 
 /// A program that is an agent: `[agents.NAME]` with `exec` in cuegate.toml.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -24,8 +24,8 @@ pub struct ExecSettings {
     pub cost: bool,
     /// Environment variables that it gets in the sandbox; `*` at the end of a name is a wildcard.
     pub variables: Vec<String>,
-    /// The hosts that it may reach in the sandbox, with `:PORT` if it is not 443.
-    pub hosts: Vec<String>,
+    /// The hosts that it may reach in the sandbox.
+    pub hosts: Vec<NetworkService>,
     /// Files and folders that it may write in the sandbox besides the working tree, such as its login.
     pub state: Vec<PathBuf>,
     /// More environment.

@@ -1,4 +1,4 @@
-//! The lines that a program and Cuegate exchange. docs/agents.md describes them for users.
+//! The lines that a program and Cuegate exchange. `docs/own-agents.md` describes them for users.
 
 use cuegate_ask::{FaultClass, Permission, Usage};
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub(super) struct AskLine<'r> {
 #[derive(Debug, Serialize)]
 struct SessionLine<'r> {
     id: &'r str,
-    /// Whether the conversation must stay as it is: what is said now belongs to a new one.
+    /// Whether the answer belongs to a copy of the conversation, so that the original stays as it is.
     fork: bool,
 }
 
