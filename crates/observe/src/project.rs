@@ -52,7 +52,7 @@ pub trait Project: Send + Sync + 'static {
     /// When the project cannot be read.
     fn definitions(&self) -> Result<Value, Problem>;
 
-    /// The agents that work on this machine, as `cuegate/agents/v1`.
+    /// The agents, those that work on this machine, and the default one, as `cuegate/agents/v1`.
     ///
     /// # Errors
     /// When the configuration cannot be read.

@@ -5,10 +5,9 @@ mod journal;
 mod machine;
 mod self_test;
 
-use std::{path::Path, time::Duration};
+use std::{panic::resume_unwind, path::Path, thread, time::Duration};
 
-use cuegate_journal::log::map_on_threads;
-use cuegate_provider::{Capabilities, Inspection, Login};
+use cuegate_provider::{Capabilities, Inspection, Login, LoginRequest};
 use cuegate_runner::get_status;
 use serde_json::{Value, json};
 
@@ -77,63 +76,62 @@ impl DoctorFinding {
 pub fn check_requirements(root: &Path, program: &Program, config: &Config) -> Vec<DoctorFinding> {
     let mut findings = vec![machine::check_git(root), machine::check_disk_space(root)];
     findings.extend(machine::check_journal(root));
-    // In parallel: each check may take its full timeout.
-    std::thread::scope(|scope| {
-        let start = |name| (name, scope.spawn(move || provider_with_login(name, program, config)));
-        let looks: Vec<_> = providers::list_provider_names(config).map(start).collect();
-        let lost = |name| provider_failed(name, "the check failed".to_owned(), None);
-        findings.extend(looks.into_iter().map(|(name, look)| look.join().unwrap_or_else(|_| lost(name))));
-    });
+    findings.extend(map_in_parallel(&inspect_agents(program, config), check_agent));
     findings.extend([machine::check_namespaces(), machine::check_sandbox()]);
     findings.extend(machine::propose_caches(config));
     findings
 }
 
 /// What is known of an agent on this machine.
-#[derive(Debug, Clone)]
+// No `Debug`: the login request holds a key.
+#[derive(Clone)]
 pub(crate) struct AgentFacts {
     pub(crate) name: String,
     pub(crate) inspection: Inspection,
     pub(crate) capabilities: Capabilities,
     /// Why it does not work, and what to do.
-    pub(crate) problem: Option<(String, String)>,
+    pub(crate) problem: Option<(String, Option<String>)>,
+    login_request: Option<LoginRequest>,
 }
 
 /// Looks at all agents, without trying their logins.
 pub(crate) fn inspect_agents(program: &Program, config: &Config) -> Vec<AgentFacts> {
-    let inspect = |name: &str| match providers::create_provider(name, None, program, config) {
+    let names: Vec<&str> = providers::list_provider_names(config).collect();
+    map_in_parallel(&names, |name| match providers::create_provider(name, None, program, config) {
         Ok(provider) => {
             let inspection = provider.inspect();
-            let first = inspection.problems.first();
+            let whats: Vec<&str> = inspection.problems.iter().map(|problem| problem.what.as_str()).collect();
+            let hint = inspection.problems.first().map(|first| first.hint.clone());
             AgentFacts {
-                name: name.to_owned(),
+                name: (*name).to_owned(),
                 capabilities: provider.capabilities(),
-                problem: first.map(|problem| (problem.what.clone(), problem.hint.clone())),
+                problem: hint.map(|hint| (whats.join("; "), Some(hint))),
+                login_request: provider.login_request(),
                 inspection,
             }
         }
         Err(failure) => AgentFacts {
-            name: name.to_owned(),
+            name: (*name).to_owned(),
             inspection: Inspection::default(),
             capabilities: Capabilities::default(),
-            problem: Some((failure.message, failure.hint.unwrap_or_default())),
+            problem: Some((failure.message, failure.hint)),
+            login_request: None,
         },
-    };
-    // Each may take its full timeout.
-    let names: Vec<&str> = providers::list_provider_names(config).collect();
-    map_on_threads(&names, |name| inspect(name))
+    })
 }
 
-/// The providers that work on this machine.
-pub fn working_providers<'c>(program: &Program, config: &'c Config) -> Vec<&'c str> {
-    std::thread::scope(|scope| {
-        let looks: Vec<_> = providers::list_provider_names(config)
-            .map(|name| (name, scope.spawn(move || check_provider(name, program, config).standing)))
-            .collect();
-        let works = |look: std::thread::ScopedJoinHandle<'_, CheckStatus>| {
-            look.join().is_ok_and(|standing| standing != CheckStatus::Bad)
-        };
-        looks.into_iter().filter_map(|(name, look)| works(look).then_some(name)).collect()
+/// The agents that work on this machine.
+pub fn list_working_agents(program: &Program, config: &Config) -> Vec<String> {
+    let agents = inspect_agents(program, config).into_iter().filter(|agent| agent.problem.is_none());
+    agents.map(|agent| agent.name).collect()
+}
+
+/// Maps each item on a thread of its own, because each may take its full timeout.
+fn map_in_parallel<I: Sync, O: Send>(items: &[I], map: impl Fn(&I) -> O + Sync) -> Vec<O> {
+    let map = &map;
+    thread::scope(|scope| {
+        let threads: Vec<_> = items.iter().map(|item| scope.spawn(move || map(item))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
     })
 }
 
@@ -144,52 +142,34 @@ pub fn can_run(findings: &[DoctorFinding]) -> bool {
         && findings.iter().filter(|finding| finding.provider).any(|finding| works(&finding))
 }
 
-fn provider_failed(name: &str, found: String, hint: Option<String>) -> DoctorFinding {
-    DoctorFinding { name: name.to_owned(), standing: CheckStatus::Bad, found, hint, provider: true }
-}
-
-fn check_provider(name: &str, program: &Program, config: &Config) -> DoctorFinding {
-    let failed = |found: String, hint: Option<String>| provider_failed(name, found, hint);
-    let provider = match providers::create_provider(name, None, program, config) {
-        Ok(provider) => provider,
-        Err(failure) => return failed(failure.message, failure.hint),
+/// What was found of an agent; tries its login.
+fn check_agent(agent: &AgentFacts) -> DoctorFinding {
+    let checked = |standing: CheckStatus, found: String, hint: Option<String>| DoctorFinding {
+        name: agent.name.clone(),
+        standing,
+        found,
+        hint,
+        provider: true,
     };
-    let inspection = provider.inspect();
-    match inspection.problems.first() {
-        None => DoctorFinding {
-            name: name.to_owned(),
-            standing: CheckStatus::Good,
-            found: describe_inspection(&inspection),
-            hint: None,
-            provider: true,
-        },
-        Some(first) => {
-            let whats: Vec<&str> = inspection.problems.iter().map(|problem| problem.what.as_str()).collect();
-            failed(whats.join("; "), Some(first.hint.clone()))
-        }
+    if let Some((what, hint)) = &agent.problem {
+        return checked(CheckStatus::Bad, what.clone(), hint.clone());
     }
-}
-
-/// As [`check_provider`], and tries the login.
-fn provider_with_login(name: &str, program: &Program, config: &Config) -> DoctorFinding {
-    let finding = check_provider(name, program, config);
-    let made = Some(name).filter(|_| finding.standing == CheckStatus::Good);
-    let made = made.and_then(|name| providers::create_provider(name, None, program, config).ok());
-    let Some(request) = made.and_then(|provider| provider.login_request()) else { return finding };
+    let found = describe_inspection(&agent.inspection);
+    let Some(request) = &agent.login_request else { return checked(CheckStatus::Good, found, None) };
     match get_status(&request.url, &request.headers, LOGIN_MAX) {
         Ok(status @ (401 | 403)) => {
             let hint = "set a valid key, or log in with the agent's own command".to_owned();
-            provider_failed(name, format!("the login is rejected ({status}): {}", finding.found), Some(hint))
+            checked(CheckStatus::Bad, format!("the login is rejected ({status}): {found}"), Some(hint))
         }
-        Ok(200..=299) => DoctorFinding { found: format!("{}, login accepted", finding.found), ..finding },
+        Ok(200..=299) => checked(CheckStatus::Good, format!("{found}, login accepted"), None),
         // Other services than the vendor's may not have this list.
-        Ok(_) => finding,
-        Err(why) => DoctorFinding { found: format!("{}, login not tried: {why}", finding.found), ..finding },
+        Ok(_) => checked(CheckStatus::Good, found, None),
+        Err(why) => checked(CheckStatus::Good, format!("{found}, login not tried: {why}"), None),
     }
 }
 
 /// Program, version, login and model.
-fn describe_inspection(inspection: &Inspection) -> String {
+pub(crate) fn describe_inspection(inspection: &Inspection) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(inspection.version.clone());
     parts.extend(inspection.at.clone());

@@ -21,11 +21,10 @@ use serde_json::{Value, json};
 use super::follow_up::serve;
 use crate::cli::commands::start::list;
 use crate::cli::commands::take::diff;
+use crate::cli::commands::tools::agents::read_agents_json;
 use crate::cli::commands::{ProjectPlace, load_with_defaults, texts_of_run, view_of};
 use crate::project::FoldedRun;
-use crate::{
-    Failure, Program, config, definition, definition::KeptFiles, doctor, exit, run_changes::compare_files,
-};
+use crate::{Failure, Program, config, definition, definition::KeptFiles, exit, run_changes::compare_files};
 
 /// The time in which a resumed run begins or is refused, and how often that is looked at.
 const STARTS: Duration = Duration::from_millis(1500);
@@ -229,13 +228,7 @@ impl Project for LocalProject {
 
     fn agents(&self) -> Result<Value, Problem> {
         let config = config::load_config(self.place.home.root()).map_err(problem_of_failure)?;
-        let working = doctor::working_providers(&self.program, &config);
-        // The one that is used if none is chosen.
-        let usual = config.run.provider.clone().or_else(|| match working.as_slice() {
-            [only] => Some((*only).to_owned()),
-            _ => None,
-        });
-        Ok(json!({ "schema": "cuegate/agents/v1", "agents": working, "default": usual }))
+        Ok(read_agents_json(&self.program, &config))
     }
 
     fn open(&self, run: &RunId) -> Result<String, Problem> {

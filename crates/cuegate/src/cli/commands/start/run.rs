@@ -364,15 +364,16 @@ pub(in crate::cli::commands) fn provider_name(
 /// The provider that works on this machine, if it is only one.
 fn only_working_provider(config: &Config) -> Result<String, Failure> {
     let program = Program::current()?;
-    let working = doctor::working_providers(&program, config);
-    if let [only] = working.as_slice() {
+    let mut names = doctor::list_working_agents(&program, config);
+    if let [only] = names.as_slice() {
         print::print_line(&format!("agent {only}: the only one that works here"));
-        return Ok((*only).to_owned());
+        return Ok(only.clone());
     }
-    let names: Vec<&str> =
-        if working.is_empty() { providers::list_provider_names(config).collect() } else { working };
-    let found =
-        if names.len() == providers::list_provider_names(config).count() { "" } else { ", which work here" };
+    let all: Vec<String> = providers::list_provider_names(config).map(str::to_owned).collect();
+    if names.is_empty() {
+        names.clone_from(&all);
+    }
+    let found = if names == all { "" } else { ", which work here" };
     Err(Failure::usage(
         "no agent is set",
         format!(

@@ -1,14 +1,14 @@
 //! `agents`: which agents there are, and what each can do here.
 
 use clap::Args;
-use cuegate_provider::{Capabilities, Login};
+use cuegate_provider::Capabilities;
 use cuegate_view::{clean_to_one_line, pad_right};
 use serde_json::{Value, json};
 
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
-use crate::config;
-use crate::doctor::{AgentFacts, describe_login, inspect_agents};
+use crate::config::{self, Config};
+use crate::doctor::{AgentFacts, describe_inspection, describe_login, inspect_agents};
 use crate::run::start_run::Program;
 use crate::{Failure, exit};
 
@@ -22,45 +22,44 @@ pub(crate) struct AgentsArgs {
 pub(in crate::cli::commands) fn list_agents(place: &ProjectPlace, args: &AgentsArgs) -> Result<u8, Failure> {
     let config = config::load_config(place.home.root())?;
     let agents = inspect_agents(&Program::current()?, &config);
-    let usual = config.run.provider.clone();
+    let usual = default_agent(&agents, &config);
     if args.json {
-        let working: Vec<&str> =
-            agents.iter().filter(|one| one.problem.is_none()).map(|one| one.name.as_str()).collect();
-        let details: Vec<Value> = agents.iter().map(json_of_agent).collect();
-        print::print_json(&json!({
-            "schema": "cuegate/agents/v1", "agents": working, "default": usual, "details": details,
-        }));
+        print::print_json(&json_of_agents(&agents, usual));
         return Ok(exit::DONE);
     }
     let width = agents.iter().map(|one| one.name.len()).max().unwrap_or(0);
     for one in &agents {
-        let mark = if usual.as_deref() == Some(&one.name) { "*" } else { " " };
+        let mark = if usual == Some(&one.name) { "*" } else { " " };
         let name = pad_right(&one.name, width);
         if let Some((problem, hint)) = &one.problem {
             print::print_data(&format!("{mark} {name}  does not work here: {}", clean_to_one_line(problem)));
-            print::print_data(&format!("  {:width$}  → {}", "", clean_to_one_line(hint)));
+            if let Some(hint) = hint {
+                print::print_data(&format!("  {:width$}  → {}", "", clean_to_one_line(hint)));
+            }
             continue;
         }
-        print::print_data(&format!("{mark} {name}  {}", clean_to_one_line(&describe_place(one))));
+        let facts = describe_inspection(&one.inspection);
+        print::print_data(&format!("{mark} {name}  {}", clean_to_one_line(&facts)));
         print::print_data(&format!("  {:width$}  {}", "", describe_capabilities(&one.capabilities)));
     }
-    print::print_line(match &usual {
+    print::print_line(match usual {
         Some(_) => "* is used if `--provider` names none",
         None => "`--provider` names one, or `provider` in `[run]` of cuegate.toml",
     });
     Ok(exit::DONE)
 }
 
-/// Program, version, login and model.
-fn describe_place(agent: &AgentFacts) -> String {
-    let inspection = &agent.inspection;
-    let login = match &inspection.login {
-        Login::NotNeeded => "no login needed".to_owned(),
-        login => format!("login: {}", describe_login(login)),
-    };
-    let model = inspection.model.as_ref().map(|model| format!("model {model}"));
-    let parts = [inspection.version.clone(), inspection.at.clone(), Some(login), model];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+/// `cuegate/agents/v1`.
+pub(in crate::cli::commands) fn read_agents_json(program: &Program, config: &Config) -> Value {
+    let agents = inspect_agents(program, config);
+    json_of_agents(&agents, default_agent(&agents, config))
+}
+
+/// The agent of runs that name none: the configured one, or the only one that works here.
+fn default_agent<'a>(agents: &'a [AgentFacts], config: &'a Config) -> Option<&'a String> {
+    let mut working = agents.iter().filter(|one| one.problem.is_none()).map(|one| &one.name);
+    let only = working.next().filter(|_| working.next().is_none());
+    config.run.provider.as_ref().or(only)
 }
 
 /// What it can do, and what Cuegate does in its place.
@@ -68,13 +67,21 @@ fn describe_capabilities(can: &Capabilities) -> String {
     let words = [
         (can.edits, "edits files", "only answers"),
         (can.schema, "keeps to a schema", "gets the schema in the prompt"),
-        (can.sessions, "continues conversations", "is told again what was said"),
+        (can.sessions, "continues conversations", "gets earlier answers in the prompt"),
         (can.fork, "forks them", ""),
         (can.tools, "limits its tools", "has its own tools"),
         (can.cost, "reports costs", "needs prices for a budget in dollars"),
     ];
     let words = words.map(|(has, yes, no)| if has { yes } else { no });
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+}
+
+fn json_of_agents(agents: &[AgentFacts], usual: Option<&String>) -> Value {
+    let working = agents.iter().filter(|one| one.problem.is_none()).map(|one| &one.name);
+    json!({
+        "schema": "cuegate/agents/v1", "agents": working.collect::<Vec<_>>(), "default": usual,
+        "details": agents.iter().map(json_of_agent).collect::<Vec<_>>(),
+    })
 }
 
 fn json_of_agent(agent: &AgentFacts) -> Value {
@@ -84,7 +91,7 @@ fn json_of_agent(agent: &AgentFacts) -> Value {
         "version": agent.inspection.version, "login": describe_login(&agent.inspection.login),
         "model": agent.inspection.model,
         "problem": agent.problem.as_ref().map(|(problem, _)| problem),
-        "hint": agent.problem.as_ref().map(|(_, hint)| hint),
+        "hint": agent.problem.as_ref().and_then(|(_, hint)| hint.as_ref()),
         "can": {
             "edits": can.edits, "schema": can.schema, "sessions": can.sessions, "fork": can.fork,
             "tools": can.tools, "cost": can.cost,
