@@ -93,13 +93,22 @@ pub(crate) fn write_run(
     let (schema, program) = (SCHEMA.to_owned(), env!("CARGO_PKG_VERSION").to_owned());
     put(&ExportLine::Head { schema, run: run.to_string(), program }).map_err(unwritten)?;
     let (mut summary, mut known, mut failed) = (ExportSummary::default(), BTreeSet::new(), None);
-    let mut one = |seq: u64, at_ms: i64, body: &[u8]| -> Result<(), Failure> {
+    let mut one = |seq: u64, at_ms: i64, body: &[u8]| -> Result<ControlFlow<()>, Failure> {
         let text = String::from_utf8_lossy(body);
         let clean = environment_secrets().clean(&text);
+        let mut json: Value = match serde_json::from_str(&clean) {
+            Ok(json) => json,
+            Err(error) => {
+                let damage = format!("record {seq} of run {run} is whole, but not JSON: {error}");
+                if rule == DamageRule::Refuse {
+                    return Err(Failure::environment(damage));
+                }
+                summary.note_damage(damage);
+                return Ok(ControlFlow::Break(()));
+            }
+        };
         summary.redacted += u64::from(clean != text);
         summary.records += 1;
-        let mut json: Value =
-            serde_json::from_str(&clean).map_err(std::io::Error::from).map_err(unwritten)?;
         drop_fence_key(&mut json);
         let mut digests = Vec::new();
         list_digests(&json, &mut digests);
@@ -128,10 +137,11 @@ pub(crate) fn write_run(
             summary.texts += 1;
             put(&line).map_err(unwritten)?;
         }
-        put(&ExportLine::Record { seq, at_ms, record: json }).map_err(unwritten)
+        put(&ExportLine::Record { seq, at_ms, record: json }).map_err(unwritten)?;
+        Ok(ControlFlow::Continue(()))
     };
     let read = journal.read_each(run, 0, &mut |row| match one(row.seq, row.at_ms, &row.body) {
-        Ok(()) => ControlFlow::Continue(()),
+        Ok(flow) => flow,
         Err(failure) => {
             failed = Some(failure);
             ControlFlow::Break(())
@@ -166,11 +176,11 @@ pub(crate) fn write_snapshots(
             hint,
         ));
     }
-    let mut look = |content: ChangedContent<'_>| {
+    let mut holds_no_secret = |content: ChangedContent<'_>| {
         let text = String::from_utf8_lossy(content.bytes);
         environment_secrets().clean(&text) == text
     };
-    let packed = trees.pack_changes(&all, &mut look).map_err(cuegate_runner::Error::from)?;
+    let packed = trees.pack_changes(&all, &mut holds_no_secret).map_err(cuegate_runner::Error::from)?;
     let pack = packed.map_err(|paths| {
         let paths: Vec<String> = paths.iter().map(|path| clean_to_one_line(path)).collect();
         Failure::usage(

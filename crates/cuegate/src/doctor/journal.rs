@@ -23,18 +23,13 @@ pub(crate) struct VerifiedRun {
 /// Reads all records and texts of a run. Writes those of a damaged one into a file of `folder`, as far as they can be read.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// When the journal cannot be read, or the file is there or cannot be written.
 pub(crate) fn verify_run(
     journal: &dyn Journal,
     known: &RunSummary,
     folder: Option<&Path>,
 ) -> Result<VerifiedRun, Failure> {
-    let write = |to: &mut dyn Write| match write_run(journal, &known.run, to, DamageRule::LeaveOut) {
-        // A record that is whole and cannot be understood.
-        Err(failure) => Ok(ExportSummary { damage: vec![failure.message], ..ExportSummary::default() }),
-        written => written,
-    };
-    let mut summary = write(&mut io::sink())?;
+    let mut summary = write_run(journal, &known.run, &mut io::sink(), DamageRule::LeaveOut)?;
     if let Some(damage) = known.damage.clone().filter(|_| summary.damage.is_empty()) {
         summary.damage.push(damage);
     }
@@ -49,7 +44,7 @@ pub(crate) fn verify_run(
         return Err(Failure::usage(format!("`{}` is there already", path.display()), hint));
     }
     let mut file = BufWriter::new(fs::File::create_new(&path).map_err(failed)?);
-    write(&mut file)?;
+    write_run(journal, &known.run, &mut file, DamageRule::LeaveOut)?;
     file.flush().map_err(failed)?;
     Ok(VerifiedRun { summary, saved: Some(path.display().to_string()) })
 }
