@@ -33,6 +33,7 @@ pub(crate) struct RetentionRule {
 }
 
 impl RetentionRule {
+    /// The limits of the configuration.
     pub(crate) fn of(config: &RetentionConfig) -> RetentionRule {
         RetentionRule {
             runs: config.runs.map(|runs| runs.0),
@@ -151,7 +152,7 @@ fn find_snapshots(json: &Value, found: &mut NeededSnapshots) {
 fn find_sessions(record: &Value, found: &mut BTreeMap<String, BTreeSet<String>>) {
     for event in events_of(record) {
         if event["event"] == "forked" {
-            // Those until then belong to the other run.
+            // Those before it belong to the source run.
             found.clear();
         }
         if let (Some(session), Some(provider)) = (event["session"].as_str(), event["provider"].as_str()) {
@@ -189,8 +190,8 @@ fn list_sessions_of_forks(home: &StateDir, id: &RunId) -> Result<BTreeSet<String
     let (mut wanted, mut needed) = (vec![id.to_string()], BTreeSet::new());
     let rows = observer.list_runs().map_err(Failure::from)?.rows;
     let Some(journal) = observer.journal().map_err(Failure::from)? else { return Ok(needed) };
-    while let Some(origin) = wanted.pop() {
-        for fork in rows.iter().filter(|row| row.fork_of.as_ref() == Some(&origin)) {
+    while let Some(source) = wanted.pop() {
+        for fork in rows.iter().filter(|row| row.fork_of.as_ref() == Some(&source)) {
             wanted.push(fork.run.clone());
             let Ok(fork) = fork.run.parse() else { continue };
             journal.read_each(&fork, 0, &mut |row| {
@@ -236,16 +237,7 @@ pub(crate) fn select_runs(
     now_ms: i64,
     mut size_without: impl FnMut(&BTreeSet<RunId>) -> Result<u64, Failure>,
 ) -> Result<BTreeSet<RunId>, Failure> {
-    let has_limits = rule != RetentionRule::default();
-    let mut selected = BTreeSet::new();
-    for (index, run) in runs.iter().enumerate() {
-        let age = u64::try_from(now_ms.saturating_sub(run.last_ms)).unwrap_or(0);
-        let is_beyond = rule.runs.is_some_and(|most| index as u64 >= most);
-        if has_limits && (is_beyond || rule.age_ms.is_some_and(|most| age > most)) {
-            selected.insert(run.id.clone());
-        }
-    }
-    let mut selected = keep_whole_chains(runs, selected);
+    let mut selected = keep_whole_chains(runs, list_runs_beyond(runs, rule, now_ms));
     let Some(most) = rule.size else { return Ok(selected) };
     // In steps, because each asks git what the rest needs.
     let step = runs.len().div_ceil(16).max(1);
@@ -259,6 +251,15 @@ pub(crate) fn select_runs(
         selected = keep_whole_chains(runs, more.collect());
     }
     Ok(selected)
+}
+
+/// The runs beyond the limits on their number and age, whether or not they must stay. `runs`: the newest first.
+pub(crate) fn list_runs_beyond(runs: &[PastRun], rule: RetentionRule, now_ms: i64) -> BTreeSet<RunId> {
+    let is_beyond = |(index, run): &(usize, &PastRun)| {
+        let age = u64::try_from(now_ms.saturating_sub(run.last_ms)).unwrap_or(0);
+        rule.runs.is_some_and(|most| *index as u64 >= most) || rule.age_ms.is_some_and(|most| age > most)
+    };
+    runs.iter().enumerate().filter(is_beyond).map(|(_, run)| run.id.clone()).collect()
 }
 
 /// Leaves out the runs that must stay, and those in the same worktree.

@@ -46,14 +46,23 @@ struct StoredObjects {
     packs: Vec<(PathBuf, Vec<String>, u64)>,
 }
 
+impl StoredObjects {
+    /// In bytes.
+    fn size(&self) -> u64 {
+        let loose = self.loose.iter().map(|(.., size)| size);
+        loose.chain(self.packs.iter().map(|(.., size)| size)).sum()
+    }
+}
+
 impl Trees {
     /// The needed snapshots that are not there.
     ///
     /// # Errors
     /// When git fails.
     pub fn list_missing_snapshots(&self, needed: &NeededSnapshots) -> Result<Vec<String>, WorktreeError> {
-        let there: BTreeSet<String> = self.existing_objects(&needed.trees)?.into_iter().collect();
-        Ok(needed.trees.difference(&there).cloned().collect())
+        let wanted: BTreeSet<String> = needed.trees.union(&needed.git_states).cloned().collect();
+        let there: BTreeSet<String> = self.existing_objects(&wanted)?.into_iter().collect();
+        Ok(wanted.difference(&there).cloned().collect())
     }
 
     /// The size of the snapshots, and what a sweep would leave.
@@ -63,14 +72,12 @@ impl Trees {
     pub fn measure_snapshots(&self, needed: &NeededSnapshots) -> Result<SnapshotSizes, WorktreeError> {
         let stored = self.list_stored_objects()?;
         let needed = self.list_needed_objects(needed)?;
-        let now = stored.loose.iter().map(|(.., size)| size).sum::<u64>()
-            + stored.packs.iter().map(|(.., size)| size).sum::<u64>();
         let loose = stored.loose.iter().filter(|(id, ..)| needed.contains(id)).map(|(.., size)| size);
         let packed = stored.packs.iter().map(|(_, ids, size)| {
             let kept = ids.iter().filter(|id| needed.contains(*id)).count() as u64;
             size * kept / (ids.len() as u64).max(1)
         });
-        Ok(SnapshotSizes { now, needed: loose.sum::<u64>() + packed.sum::<u64>() })
+        Ok(SnapshotSizes { now: stored.size(), needed: loose.sum::<u64>() + packed.sum::<u64>() })
     }
 
     /// Keeps snapshots from being taken until the result is dropped, in any process.
@@ -93,8 +100,6 @@ impl Trees {
     ) -> Result<SnapshotSizes, WorktreeError> {
         let needed_objects = self.list_needed_objects(needed)?;
         let stored = self.list_stored_objects()?;
-        let now = stored.loose.iter().map(|(.., size)| size).sum::<u64>()
-            + stored.packs.iter().map(|(.., size)| size).sum::<u64>();
         // Our indexes may name trees that are removed below, and git does not check whether these are there.
         for entry in read_folder(&self.state)? {
             let name = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -112,9 +117,7 @@ impl Trees {
                 remove_file(path)?;
             }
         }
-        let left = self.list_stored_objects()?;
-        let loose = left.loose.iter().map(|(.., size)| size).sum::<u64>();
-        Ok(SnapshotSizes { now, needed: loose + left.packs.iter().map(|(.., size)| size).sum::<u64>() })
+        Ok(SnapshotSizes { now: stored.size(), needed: self.list_stored_objects()?.size() })
     }
 
     /// Writes what is needed into one pack, and removes everything else.

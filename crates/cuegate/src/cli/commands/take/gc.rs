@@ -18,7 +18,7 @@ use crate::cli::commands::shared_args::parse_age;
 use crate::cli::print;
 use crate::config::{Config, load_config, parse_size};
 use crate::retention::{
-    PastRun, RetentionRule, measure_folder, read_past_runs, remove_sessions, select_runs,
+    PastRun, RetentionRule, list_runs_beyond, measure_folder, read_past_runs, remove_sessions, select_runs,
 };
 use crate::run::leftovers;
 use crate::run::tree_lock::TreeLock;
@@ -102,13 +102,12 @@ pub(in crate::cli::commands) fn collect_garbage(place: &ProjectPlace, args: &GcA
         print::print_line(&format!("note: {busy}, so the snapshots stay as they are"));
     }
     let n = plural(selected.len() as u64, "run");
-    let bytes_after = after;
-    let (before, after) = (format_size(state.bytes), format_size(after));
+    let (held, holds) = (format_size(state.bytes), format_size(after));
     print::print_line(&match args.dry_run {
-        true => format!("{n} would be removed; `.cuegate` holds {before}, then about {after}"),
-        false => format!("{n} removed; `.cuegate` held {before}, and holds {after}"),
+        true => format!("{n} would be removed; `.cuegate` holds {held}, then about {holds}"),
+        false => format!("{n} removed; `.cuegate` held {held}, and holds {holds}"),
     });
-    if let Some(most) = rule.size.filter(|most| bytes_after > *most) {
+    if let Some(most) = rule.size.filter(|most| after > *most) {
         let most = format_size(most);
         print::print_line(&format!("that is more than the limit of {most}: no other run can go now"));
     }
@@ -222,13 +221,9 @@ impl RetentionState {
     /// Names the runs beyond a limit that stay, and why.
     fn tell_stays(&self, rule: RetentionRule, selected: &BTreeSet<RunId>) {
         const NAMED_MAX: usize = 10;
-        let beyond = |(index, run): &(usize, &PastRun)| {
-            let age = u64::try_from(now_ms().saturating_sub(run.last_ms)).unwrap_or(0);
-            let is_old = rule.age_ms.is_some_and(|most| age > most);
-            let is_beyond = rule.runs.is_some_and(|most| *index as u64 >= most);
-            (is_old || is_beyond) && !selected.contains(&run.id)
-        };
-        let stay: Vec<&PastRun> = self.runs.iter().enumerate().filter(beyond).map(|(_, run)| run).collect();
+        let beyond = list_runs_beyond(&self.runs, rule, now_ms());
+        let stays = |run: &&PastRun| beyond.contains(&run.id) && !selected.contains(&run.id);
+        let stay: Vec<&PastRun> = self.runs.iter().filter(stays).collect();
         for run in stay.iter().take(NAMED_MAX) {
             let why = run.stays.as_deref().unwrap_or("another run in its worktree stays");
             print::print_line(&format!("{}  stays: {}", run.id, clean_to_one_line(why)));
