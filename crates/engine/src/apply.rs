@@ -390,7 +390,7 @@ impl Run {
         self.tree.clone_from(&fork.tree);
         self.looked = None;
         self.context.sessions.retain(|key, _| !fork.new_sessions.contains(key));
-        // The other run does what it requested.
+        // The source run does what it requested.
         let RunEffects { phase, closure, unfinalized, .. } = std::mem::take(&mut self.effects);
         self.effects = RunEffects { phase, closure, unfinalized, ..RunEffects::default() };
         self.spending.usage = Usage::default();

@@ -24,7 +24,7 @@ use crate::{
 pub enum Event {
     /// The run began.
     RunStarted(Box<RunStarted>),
-    /// The run goes on from a moment of another one. The records before this one are that one's.
+    /// The run is a fork. The records before this one are copies of those of its source run.
     Forked(Box<RunForked>),
     /// A step was entered.
     StepEntered {

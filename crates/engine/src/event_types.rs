@@ -270,19 +270,20 @@ pub struct RunResumed {
     pub definition: Option<Box<AdoptedDefinition>>,
 }
 
-/// The start of a run that goes on from a moment of another one, in a working tree of its own. The records before it are
-/// copies of those of the other run. What that one spent and did outside of its working tree stays with it.
+/// The start of a fork: a run that goes on from a moment of another one, its source run, in a working tree of its own. The
+/// records before it are copies of those of the source run. What the source run spent and did outside of its working tree
+/// stays with the source run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunForked {
-    /// The other run.
+    /// The source run.
     pub run: String,
-    /// The number of the records that it shares with this one.
+    /// The number of its records that are copied.
     pub records: u64,
     /// The moment, in words: ``after visit 2 of `fix` ``.
     pub moment: String,
     /// Where it works.
     pub place: Place,
-    /// The working tree before the first change of the other run, or of the run that this one followed.
+    /// The working tree before the first change of the source run, or of the run that that one followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_tree: Option<TreeState>,
     /// The working tree.

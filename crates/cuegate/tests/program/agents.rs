@@ -175,7 +175,7 @@ fn forks_its_conversation(provider: &'static str) {
     assert_eq!(rows(&fork), ROWS, "{}", ran.stderr);
     assert_eq!((&fork["asks"]["work"], &fork["asks"]["remedy"]), (&json!(1), &json!(1)));
     let status = set.run(&["status", "last"]).stdout;
-    assert!(status.contains("2 forked"), "it goes on with what was said: {status}");
+    assert!(status.contains("2 forked"), "two calls continue copies of the conversation: {status}");
     let first = set.standin.answered()[asked].body.to_string();
     assert!(first.contains("Rewrote the formula."), "{first}");
     assert!(!first.contains("Multiplies by 9/5."), "nothing of what came later: {first}");
