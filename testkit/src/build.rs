@@ -396,6 +396,7 @@ fn plain_ask(id: &str, role: Role, session: SessionRule) -> Ask {
         schema: None,
         model: None,
         later_models: Vec::new(),
+        agent_keys: Default::default(),
         persona: None,
         persona_names: Vec::new(),
         session,

@@ -29,6 +29,7 @@ pub(super) fn step(name: &str, gate: LoweredGate, inputs: Vec<Input>) -> Step<Na
         span: Span::default(),
         counts: true,
         act: Act::Ask(Ask {
+            agent_keys: Default::default(),
             role: Role::Work,
             prompt: Template::text("a case"),
             system: None,

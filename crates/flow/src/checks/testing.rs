@@ -43,6 +43,7 @@ pub(crate) fn draft(text: &str) -> Draft {
                 schema: None,
                 model: None,
                 later_models: Vec::new(),
+                agent_keys: Default::default(),
                 persona: None,
                 persona_names: Vec::new(),
                 session: SessionRule::Fresh,

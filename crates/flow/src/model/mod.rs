@@ -33,8 +33,8 @@ pub use permission::{Boundary, Permission, Tools};
 pub use program::Program;
 pub use schema::{KeyLookup, Schema, SchemaError};
 pub use step::{
-    Act, Ask, CombinedFields, Edge, EdgeBound, Ending, Extractor, Gate, Handoff, Input, JoinPattern,
-    JoinRule, Name, Outcome, OutcomeReader, Report, Role, Selector, SessionRule, Step, Success, Target,
-    Validator,
+    Act, AgentKeys, Ask, CombinedFields, Edge, EdgeBound, Ending, Extractor, Gate, Handoff, Input,
+    JoinPattern, JoinRule, Name, Outcome, OutcomeReader, Report, Role, Selector, SessionRule, Step, Success,
+    Target, Validator,
 };
 pub use template::{Fact, Piece, Source, Template};

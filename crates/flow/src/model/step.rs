@@ -94,6 +94,8 @@ pub struct Ask {
     pub model: Option<Str>,
     /// The models from a number of visits on, in ascending order.
     pub later_models: Vec<(u32, Str)>,
+    /// What the definition says about the agent.
+    pub agent_keys: AgentKeys,
     /// The persona, for providers and scripts that distinguish agents.
     pub persona: Option<Str>,
     /// Other names of the persona in scripts: the name of its file.
@@ -110,6 +112,15 @@ pub struct Ask {
     pub blocked_mark: Option<Str>,
     /// Commands that must pass before the outcome counts; only for members.
     pub guard: Option<MemberGate>,
+}
+
+/// The keys of a definition by which settings choose an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentKeys {
+    /// The agent that the definition names.
+    pub agent: Option<Str>,
+    /// The tags of the step, in order.
+    pub tags: Vec<Str>,
 }
 
 impl Ask {

@@ -360,6 +360,7 @@ impl StepLowering<'_, '_, '_, '_> {
                 schema,
                 model: step.model.or(agent.default_model).map(Into::into),
                 later_models: Vec::new(),
+                agent_keys: Default::default(),
                 persona: None,
                 persona_names: Vec::new(),
                 session: SessionRule::Continue(SESSION.into()),

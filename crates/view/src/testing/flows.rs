@@ -35,6 +35,7 @@ fn ask(step: &str, title: &str, prompt: Template, edges: Vec<Edge<Name>>) -> Ste
             schema: None,
             model: None,
             later_models: Vec::new(),
+            agent_keys: Default::default(),
             persona: None,
             persona_names: Vec::new(),
             session: SessionRule::Continue("main".into()),

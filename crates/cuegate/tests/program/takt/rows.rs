@@ -378,20 +378,17 @@ fn a_gate_command_does_not_lift_the_boundary_of_its_siblings() {
     }
 }
 
-/// A run uses one provider: the provider of a movement is ignored, with a note before the first ask.
+/// The agent that a movement names is called, unless a flag names one.
 #[test]
-fn an_ignored_movement_provider_is_reported() {
+fn a_script_answers_for_the_provider_of_a_movement() {
     let project = painters();
     project.write(
         ".takt/pieces/rows.yaml",
         &TEXTS.replace("    persona_name: Master\n", "    provider: codex\n"),
     );
-    let warned = "the step `paint` names the provider `codex`; a run calls one agent for everything";
-    assert_eq!(found(&project), (0, vec![format!("warning: {warned}")]));
+    assert_eq!(found(&project), (0, Vec::new()));
     project.script("script.json", &json!([painted(), said("look", "Good")]));
     let ran = project.run(&["run", "rows", "Paint the door", "--script", "script.json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let told = ran.stderr.replace("\n            ", " ");
-    assert!(told.contains(warned), "{}", ran.stderr);
     assert_eq!(project.events("answered")[0]["provider"], "scripted");
 }

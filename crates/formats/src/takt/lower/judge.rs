@@ -208,6 +208,7 @@ pub(in crate::takt) fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
         schema: Some(schema),
         model: None,
         later_models: Vec::new(),
+        agent_keys: Default::default(),
         persona: None,
         persona_names: Vec::new(),
         session: SessionRule::Fresh,

@@ -239,6 +239,7 @@ impl WorkflowLowering<'_, '_, '_> {
             schema,
             model,
             later_models: asked.promotions.clone(),
+            agent_keys: asked.agent_keys.clone(),
             persona: persona.and_then(|persona| persona.key.clone()),
             persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
             // With other texts an agent begins anew.

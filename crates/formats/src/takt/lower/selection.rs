@@ -77,6 +77,7 @@ impl Selection<'_> {
                 schema: Some(SchemaId(draft.schemas.len() as u32 - 1)),
                 model: of.model.clone(),
                 later_models: Vec::new(),
+                agent_keys: Default::default(),
                 persona: self.persona.as_ref().and_then(|persona| persona.key.clone()),
                 persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
                 session: SessionRule::Fresh,

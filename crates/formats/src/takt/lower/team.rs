@@ -129,6 +129,7 @@ fn build_leader_step(
         schema: Some(SchemaId(schema as u32)),
         model: asked.model.map(Into::into),
         later_models: Vec::new(),
+        agent_keys: asked.agent_keys.clone(),
         persona: persona.and_then(|persona| persona.key.clone()),
         persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
         session: if asked.refresh { SessionRule::Renew(session) } else { SessionRule::Continue(session) },

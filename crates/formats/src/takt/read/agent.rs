@@ -3,7 +3,7 @@
 use cuegate_flow::{
     Str,
     diagnostics::{Diagnostic, Span},
-    model::Boundary,
+    model::{AgentKeys, Boundary},
 };
 use serde_json::Value;
 
@@ -40,6 +40,8 @@ pub(crate) struct AgentSettings<'j> {
     /// Rules for all steps.
     pub(crate) rules: Vec<FacetText>,
     pub(crate) model: Option<&'j str>,
+    /// What says which agent is called.
+    pub(crate) agent_keys: AgentKeys,
     /// The models from a number of visits on.
     pub(crate) promotions: Vec<(u32, Str)>,
     /// Whether the prompt contains the previous step's response.
@@ -82,6 +84,17 @@ pub(crate) struct KeyedText {
 /// What a step does whose file says nothing else.
 const DO_THE_TASK: &str = "{task}";
 
+impl<'j> AgentSettings<'j> {
+    /// Sets the agent and the model where nothing is said, also for those who do the parts.
+    pub(super) fn default_agent(&mut self, agent: Option<&Str>, model: Option<&'j str>) {
+        self.agent_keys.agent = self.agent_keys.agent.take().or_else(|| agent.cloned());
+        self.model = self.model.or(model);
+        if let Some(team) = &mut self.team {
+            team.part.default_agent(agent, model);
+        }
+    }
+}
+
 impl StepReader<'_, '_, '_> {
     /// Reads the settings of an agent, and the selection of its texts. `needs_instruction` says whether a step without an
     /// instruction is probably a mistake.
@@ -123,7 +136,8 @@ impl StepReader<'_, '_, '_> {
         let completion = self.read_completion(fields, is_member || leads);
         let model = fields.filled("model").map(|text| text.text);
         let promotions = self.read_promotions(fields);
-        self.report_provider(fields, step);
+        let agent = fields.filled("provider").map(|provider| provider.text.into());
+        let agent_keys = AgentKeys { agent, tags: read_tags(fields, "tags").unwrap_or_default() };
         fields.stray("answer_agent", "nothing reads it");
         let mut settings = AgentSettings {
             persona,
@@ -137,6 +151,7 @@ impl StepReader<'_, '_, '_> {
             session_key,
             rules: sections.rules(),
             model,
+            agent_keys,
             promotions,
             previous,
             reports,
@@ -169,17 +184,6 @@ impl StepReader<'_, '_, '_> {
             fields.push(finding.hint("write what the agent is to do"));
         }
         self.sections.inline(Text { text: DO_THE_TASK, span })
-    }
-
-    /// Reports that a step chooses a provider.
-    fn report_provider(&self, fields: &Fields<'_, '_>, step: &str) {
-        let Some(provider) = fields.filled("provider") else { return };
-        let statement = format!(
-            "the step `{step}` names the provider `{}`; a run calls one agent for everything",
-            provider.text
-        );
-        let hint = "choose the agent of the run with `--provider`, and remove the key";
-        fields.found.left_out(provider.span, statement, hint);
     }
 
     /// Reads the models of later visits. An entry without a model is about a ladder outside of the workflow.
@@ -320,4 +324,11 @@ impl StepReader<'_, '_, '_> {
             }
         }
     }
+}
+
+/// The tags by which settings choose the agent of a step; `None` if the key is missing.
+pub(super) fn read_tags(fields: &Fields<'_, '_>, key: &'static str) -> Option<Vec<Str>> {
+    fields.shunned(key);
+    let tags = fields.texts(key)?;
+    Some(tags.iter().map(|tag| tag.text.trim()).filter(|tag| !tag.is_empty()).map(Str::from).collect())
 }

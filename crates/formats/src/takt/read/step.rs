@@ -1,6 +1,7 @@
 //! Reads the steps of a workflow.
 
 use cuegate_flow::{
+    Str,
     diagnostics::{Diagnostic, Span},
     model::Source,
 };
@@ -27,6 +28,18 @@ pub(crate) struct WorkflowStep<'j> {
     pub(crate) when: Option<Source>,
 }
 
+impl<'j> WorkflowStep<'j> {
+    /// Sets the agent and the model where the step says nothing.
+    pub(super) fn default_agent(&mut self, agent: Option<&Str>, model: Option<&'j str>) {
+        match &mut self.does {
+            StepAction::Asks(settings) => settings.default_agent(agent, model),
+            StepAction::Parallel(members) => {
+                members.iter_mut().for_each(|member| member.default_agent(agent, model));
+            }
+        }
+    }
+}
+
 /// What a step does.
 pub(crate) enum StepAction<'j> {
     /// Asks an agent.
@@ -44,13 +57,13 @@ pub(crate) struct StepReader<'r, 'd, 'f> {
     pub(crate) interactive: bool,
 }
 
-/// Keys that have no effect in any step: they choose providers and their options.
-const WITHOUT_EFFECT: [&str; 6] =
-    ["tags", "mcp_servers", "allow_git_commit", "requires_user_input", "concurrency", "selection"];
+/// Keys that have no effect in any step.
+const WITHOUT_EFFECT: [&str; 5] =
+    ["mcp_servers", "allow_git_commit", "requires_user_input", "concurrency", "selection"];
 
 /// Keys of an agent that have no effect in a parallel step.
-const WITHOUT_EFFECT_IN_PARALLEL: [&str; 5] =
-    ["capabilities", "provider_options", "promotion", "completion_retry", "review_completion"];
+const WITHOUT_EFFECT_IN_PARALLEL: [&str; 6] =
+    ["tags", "capabilities", "provider_options", "promotion", "completion_retry", "review_completion"];
 
 /// The keys that configure an agent. A parallel step cannot have them.
 const OF_AGENT: [&str; 19] = [

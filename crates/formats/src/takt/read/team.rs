@@ -1,8 +1,11 @@
 //! Reads `team_leader`: a step whose agent only splits the work, and who does the parts.
 
-use cuegate_flow::diagnostics::{Diagnostic, Span};
+use cuegate_flow::{
+    diagnostics::{Diagnostic, Span},
+    model::AgentKeys,
+};
 
-use super::agent::AgentSettings;
+use super::agent::{AgentSettings, read_tags};
 use super::gates::Gates;
 use super::permission::{self, PermissionKeys, ToolList};
 use super::step::StepReader;
@@ -18,8 +21,7 @@ const PARTS_MAX: u32 = 3;
 const DO_THE_PART: &str = "Do your part of the work, and nothing else.";
 
 /// Keys of a leader without effect.
-const WITHOUT_EFFECT: [&str; 5] =
-    ["part_tags", "refill_threshold", "timeout_ms", "fail_on_part_error", "inspect_tools"];
+const WITHOUT_EFFECT: [&str; 4] = ["refill_threshold", "timeout_ms", "fail_on_part_error", "inspect_tools"];
 
 /// Those who do the work of a step whose agent only splits it.
 pub(crate) struct Team<'j> {
@@ -121,6 +123,8 @@ impl StepReader<'_, '_, '_> {
         if !is_questioned {
             permission::check_write_access(leader, step.name, &boundary, &Gates::default(), tools.as_ref());
         }
+        let own_tags = read_tags(leader, "part_tags");
+        let tags = own_tags.unwrap_or_else(|| settings.agent_keys.tags.clone());
         AgentSettings {
             persona,
             title: None,
@@ -133,6 +137,7 @@ impl StepReader<'_, '_, '_> {
             session_key: None,
             rules: self.sections.rules(),
             model: settings.model,
+            agent_keys: AgentKeys { tags, ..settings.agent_keys.clone() },
             promotions: Vec::new(),
             previous: true,
             reports: Vec::new(),

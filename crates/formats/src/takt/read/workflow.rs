@@ -1,6 +1,9 @@
 //! Reads a workflow: its own keys, its steps and its monitors.
 
-use cuegate_flow::diagnostics::{Diagnostic, Span};
+use cuegate_flow::{
+    Str,
+    diagnostics::{Diagnostic, Span},
+};
 
 use super::monitors::{self, MonitorDefinition};
 use super::step::{StepReader, WorkflowStep};
@@ -29,16 +32,12 @@ pub(crate) struct WorkflowDefinition<'j> {
     pub(crate) nameless: bool,
 }
 
-/// Keys that choose providers and their options, or how TAKT asks for the task.
-const WITHOUT_EFFECT: [&str; 7] = [
-    "provider_options",
-    "auto_routing",
-    "rate_limit_fallback",
-    "interactive_mode",
-    "tags",
-    "provider",
-    "model",
-];
+/// Keys about options of providers, or how TAKT asks for the task.
+const WITHOUT_EFFECT: [&str; 5] =
+    ["provider_options", "auto_routing", "rate_limit_fallback", "interactive_mode", "tags"];
+
+/// Keys that are the default of its steps.
+const OF_STEPS: [&str; 2] = ["provider", "model"];
 
 /// Keys that composition reads.
 const COMPOSED: [&str; 6] = ["schemas", "subworkflow", "facet_pools", "all_steps", "capabilities", "vars"];
@@ -48,7 +47,7 @@ const CONFIG: [&str; 2] = ["workflow_config", "piece_config"];
 
 /// The keys of a workflow that have no effect, or that composition reads.
 pub(super) fn list_workflow_keys() -> impl Iterator<Item = &'static str> {
-    WITHOUT_EFFECT.into_iter().chain(COMPOSED).chain(CONFIG)
+    WITHOUT_EFFECT.into_iter().chain(OF_STEPS).chain(COMPOSED).chain(CONFIG)
 }
 
 /// The names of the keys that an older generation spelled in another way.
@@ -89,7 +88,13 @@ impl StepReader<'_, '_, '_> {
             Some(_) => {}
         }
         let read = |step| self.read_step(step, &fields);
-        let steps: Vec<WorkflowStep<'j>> = composed.steps.iter().filter_map(read).collect();
+        let mut steps: Vec<WorkflowStep<'j>> = composed.steps.iter().filter_map(read).collect();
+        for key in OF_STEPS {
+            fields.shunned(key);
+        }
+        let agent = fields.filled("provider").map(|provider| Str::from(provider.text));
+        let model = fields.filled("model").map(|model| model.text);
+        steps.iter_mut().for_each(|step| step.default_agent(agent.as_ref(), model));
         let monitors = monitors::read_monitors(&composed.monitors, &fields, self.sections, self.interactive);
         fields.stray("answer_agent", "nothing reads it");
         fields.finish();

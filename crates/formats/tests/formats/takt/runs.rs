@@ -171,7 +171,12 @@ fn conversations_of_a_run() {
         if !reports.is_empty() {
             output["reports"] = Value::Object(reports);
         }
-        Answer { output: Some(output), session: Some(session.to_owned()), ..Answer::default() }
+        Answer {
+            output: Some(output),
+            provider: "scripted".to_owned(),
+            session: Some(session.to_owned()),
+            ..Answer::default()
+        }
     };
     let owed = ["01-scope.md", "02-decisions.md"];
     drive.answer("plan", answer("The plan stands", "s1", &["00-plan.md"]));

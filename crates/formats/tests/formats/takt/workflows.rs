@@ -107,7 +107,7 @@ fn a_text_without_blanks_is_a_text() {
 }
 
 #[test]
-fn keys_that_choose_providers_are_one_note() {
+fn keys_without_effect_are_one_note() {
     let main =
         one("    tags: [review]\n    promotion: [{at: 2}]\n    session: compact\n    instruction: Do it.\n")
             .replace(
@@ -117,7 +117,7 @@ fn keys_that_choose_providers_are_one_note() {
     let notes = found(&[(FILE, &main)]);
     assert_eq!(
         notes,
-        "main.yaml:3:1 note[unused-key]: `interactive_mode`, `promotion`, `session`, `tags`, `workflow_config` have no \
+        "main.yaml:3:1 note[unused-key]: `interactive_mode`, `promotion`, `session`, `workflow_config` have no \
          effect here\n"
             .replace("main.yaml", &notes[..notes.find(':').unwrap_or_default()])
     );
@@ -442,8 +442,9 @@ fn a_leader_splits_its_work_at_run_time() {
     // The leader only reads. Its last answer has the reports and the outcome.
     assert!(!step(&loaded.draft, "lead@closing").boundary.permission.may_write());
     assert_eq!(ask(&loaded.draft, "lead@closing").reports.len(), 1);
+    assert_eq!(part.agent_keys.tags, ["x".into()]);
     let notes = findings_of(loaded);
-    assert!(notes.lines().count() == 1 && notes.contains("`part_tags` has no effect here"), "{notes}");
+    assert_eq!(notes, "");
     for (from, to, why) in [
         ("max_concurrency: 2", "max_concurrency: 4", "at most 3 parts at a time"),
         ("part_tags: [x]", "part_tag: [x]", "unknown key `part_tag` in `team_leader`"),
@@ -767,4 +768,23 @@ fn pools_are_checked() {
     let found = found(&[(FILE, both)]);
     assert!(found.contains("`ignore_steps` names `b`, a step of the cycle"), "{found}");
     assert!(found.contains("`policy` has no effect"), "{found}");
+}
+
+#[test]
+fn the_agent_of_a_step_is_its_own_or_that_of_the_workflow() {
+    let main = one("    tags: [review, ' deep ', '']\n    provider: codex\n    instruction: Do it.\n");
+    let read = |main: &str| {
+        let loaded = load(&[(FILE, main)]);
+        let ask = ask(&loaded.draft, "work");
+        (ask.agent_keys.agent.clone(), ask.agent_keys.tags.clone(), ask.model.clone())
+    };
+    let tags = vec!["review".into(), "deep".into()];
+    assert_eq!(read(&main), (Some("codex".into()), tags.clone(), None));
+    let of_workflow = "max_steps: 5\nprovider: claude\nmodel: opus\n";
+    let both = main.replace("max_steps: 5\n", of_workflow);
+    assert_eq!(read(&both), (Some("codex".into()), tags.clone(), Some("opus".into())));
+    let whole = both.replace("    provider: codex\n", "");
+    assert_eq!(read(&whole), (Some("claude".into()), tags, Some("opus".into())));
+    let wrong = found(&[(FILE, &main.replace("[review, ' deep ', '']", "review"))]);
+    assert!(wrong.contains("`tags` must be a list of texts"), "{wrong}");
 }

@@ -256,6 +256,7 @@ impl CheckedStepLowering<'_, '_, '_, '_> {
                 model: agent.default_model.map(Into::into),
                 persona_names: Vec::new(),
                 later_models: Vec::new(),
+                agent_keys: Default::default(),
                 persona: None,
                 session: SessionRule::Continue(SESSION.into()),
                 reports: Vec::new(),
