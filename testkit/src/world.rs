@@ -44,6 +44,7 @@ pub fn started(flow: &Flow) -> RunStarted {
         set: Vec::new(),
         provider: "scripted".to_owned(),
         model: None,
+        agents: Default::default(),
         script: None,
         iterations_max: flow.limits.iterations_max,
         repairs_max: 1,

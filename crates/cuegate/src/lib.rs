@@ -29,7 +29,7 @@
 //! This crate contains no rules about flows.
 #![warn(missing_docs)]
 
-mod agent;
+mod agents;
 pub(crate) mod batch;
 mod before_start;
 mod binary;
@@ -56,7 +56,7 @@ pub mod simulate;
 mod text_file;
 mod visits;
 
-pub use agent::Agent;
+pub use agents::Agent;
 pub use binary::Program;
 pub use failure::Failure;
 pub use library::{CheckResult, Definition, HistoryEntry, RunOptions, RunResult, run, run_async};

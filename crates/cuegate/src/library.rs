@@ -5,20 +5,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cuegate_engine::{Budget, RecordedLoadOptions};
+use cuegate_engine::{AgentChoice, Budget, RecordedLoadOptions};
 use cuegate_flow::diagnostics::{Diagnostic, Severity};
 use cuegate_journal::{RunId, log};
 use cuegate_runner::{Notice, StateDir};
 use cuegate_view::RunView;
 use tokio::sync::watch;
 
+use crate::agents::{AgentQuery, AgentWishes, RunAgents, plan_run_agents};
 use crate::before_start::start_checks::check_start;
 use crate::cli::params;
 use crate::definition::{DiskFiles, Location, find_definition};
 use crate::run::start_run::{Host, RunRequest};
 use crate::run::{leftovers, sandbox_setup, start_run};
 use crate::text_file::read_text;
-use crate::{Agent, Failure, Program, config, definition, exit, github, project};
+use crate::{Failure, Program, config, definition, exit, github, project};
 
 /// The default for the longest wait for a provider limit, in milliseconds.
 const WAIT_MAX_MS: u64 = 60_000;
@@ -101,7 +102,7 @@ impl RunOptions {
     /// Uses this provider (`claude`, `codex`, `openai`). `program` serves the hidden subcommands of the run: use
     /// [`Program::enter`], or [`Program::new`] with the path of the `cuegate` binary.
     pub fn new(program: Program, provider: &str) -> RunOptions {
-        let wishes = RunRequest { provider: provider.to_owned(), ..RunRequest::default() };
+        let wishes = RunRequest { agent: AgentChoice::new(provider), ..RunRequest::default() };
         RunOptions { program, wishes, args: Vec::new(), script: None }
     }
 
@@ -134,7 +135,7 @@ impl RunOptions {
     /// Uses this model for all asks.
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> RunOptions {
-        self.wishes.model = Some(model.into());
+        self.wishes.agent.model = Some(model.into());
         self
     }
 
@@ -315,15 +316,17 @@ pub async fn run_async(
     start_run::nothing_missing(&flow, &wishes)?;
     let apart = wishes.worktree || definition.read.settings.worktree.enabled;
     start_run::nothing_out_of_sight(&definition.root, &flow, &wishes, apart)?;
-    let agent = Agent::find(
-        &wishes.provider,
-        wishes.script.as_ref(),
-        wishes.model.as_deref(),
-        &flow,
-        &wishes.budget,
-        &program,
-        &config,
-    )?;
+    let wanted = AgentWishes { usual: wishes.agent.clone(), is_named: true, ..AgentWishes::default() };
+    wishes.plan = plan_run_agents(&flow, &wanted, Default::default(), &config)?.plan;
+    let agents = RunAgents::find(&AgentQuery {
+        usual: wishes.agent.clone(),
+        plan: &wishes.plan,
+        script: wishes.script.as_ref(),
+        flow: &flow,
+        budget: &wishes.budget,
+        program: &program,
+        config: &config,
+    })?;
     let run_sandbox = sandbox_setup::create_run_sandbox(
         &flow,
         wishes.unsandboxed,
@@ -347,7 +350,7 @@ pub async fn run_async(
         &definition.location,
         &definition.read,
         ground.behind(run_sandbox.sandbox().cloned()),
-        agent,
+        agents,
         &wishes,
     )?;
     ready.drive(stop, tell).await?;

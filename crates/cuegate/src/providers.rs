@@ -105,7 +105,7 @@ const SCRIPTED: &str = "scripted";
 
 /// The names of all providers except `scripted`.
 pub fn list_provider_names(config: &Config) -> impl Iterator<Item = &str> {
-    let own = config.agents.keys().map(String::as_str);
+    let own = config.agents.programs.keys().map(String::as_str);
     TABLE.iter().map(|provider| provider.name).filter(|name| *name != SCRIPTED).chain(own)
 }
 
@@ -119,7 +119,7 @@ pub fn create_provider(
     program: &Program,
     config: &Config,
 ) -> Result<Shared, Failure> {
-    if let Some(settings) = config.agents.get(name) {
+    if let Some(settings) = config.agents.programs.get(name) {
         let prices = prices_of(Some(name), config);
         return Ok(Arc::new(ExecAgent::new(name, ExecSettings { prices, ..settings.clone() })));
     }
@@ -131,7 +131,7 @@ pub fn create_provider(
 /// # Errors
 /// When it is unknown.
 pub fn check_name(name: &str, config: &Config) -> Result<(), Failure> {
-    match config.agents.contains_key(name) {
+    match config.agents.programs.contains_key(name) {
         true => Ok(()),
         false => find_registration(name, config).map(|_| ()),
     }
@@ -139,7 +139,7 @@ pub fn check_name(name: &str, config: &Config) -> Result<(), Failure> {
 
 /// The configured model of a provider for asks that name none.
 pub fn own_model<'c>(name: &str, config: &'c Config) -> Option<&'c str> {
-    match config.agents.get(name) {
+    match config.agents.programs.get(name) {
         Some(settings) => settings.model.as_deref(),
         None => (find_registration(name, config).ok()?.model)(config),
     }
@@ -147,7 +147,7 @@ pub fn own_model<'c>(name: &str, config: &'c Config) -> Option<&'c str> {
 
 /// The configured prices: those for all providers, overridden by those for this one.
 pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
-    let own = |name: &str| match config.agents.get(name) {
+    let own = |name: &str| match config.agents.programs.get(name) {
         Some(settings) => Some(&settings.prices),
         None => (find_registration(name, config).ok()?.prices)(config),
     };
@@ -160,7 +160,7 @@ pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
 /// The configured map from model names in definitions to the provider's model names.
 pub fn model_map_of_provider<'c>(name: &str, config: &'c Config) -> &'c BTreeMap<String, String> {
     static NONE: BTreeMap<String, String> = BTreeMap::new();
-    match config.agents.get(name) {
+    match config.agents.programs.get(name) {
         Some(settings) => &settings.models,
         None => find_registration(name, config)
             .ok()
@@ -171,7 +171,7 @@ pub fn model_map_of_provider<'c>(name: &str, config: &'c Config) -> &'c BTreeMap
 
 /// Whether asks of a provider can cost money; `true` for an unknown one.
 pub fn may_cost_money(name: &str, config: &Config) -> bool {
-    config.agents.contains_key(name)
+    config.agents.programs.contains_key(name)
         || find_registration(name, config).map_or(true, |provider| (provider.costs)(config))
 }
 

@@ -222,7 +222,11 @@ fn price_rest(
         return None;
     }
     let entry = edited.find(&run.progress.node.as_ref()?.step)?;
-    let asked = ModelChoice { provider: Some(&started.provider), model: started.model.as_deref() };
+    let asked = ModelChoice {
+        provider: Some(&started.provider),
+        model: started.model.as_deref(),
+        plan: Some(&started.agents),
+    };
     let left = iterations_max.saturating_sub(run.progress.iterations.saturating_sub(1));
     let budget = cuegate_engine::Budget::default();
     let terms = cost_terms_of_flow(edited, asked, &budget, Some(left), Some(started.repairs_max), config);

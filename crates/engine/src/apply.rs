@@ -28,21 +28,26 @@ impl Run {
         run
     }
 
-    /// The provider's receipts of the answers and faults in these records, which it needs to resume. Only receipts of
-    /// the current provider and script are included, because others mean nothing to it.
-    pub fn receipts<'e>(records: impl IntoIterator<Item = &'e [Event]>) -> Vec<String> {
+    /// The receipts of the answers and faults of an agent in these records, which it needs to resume. Without those of
+    /// before a change of the usual agent or its script, which mean nothing any more.
+    pub fn receipts<'e>(records: impl IntoIterator<Item = &'e [Event]>, agent: &str) -> Vec<String> {
         let mut receipts = Vec::new();
-        let mut asked = "";
+        let mut usual = "";
         for event in records.into_iter().flatten() {
             match event {
-                Event::RunStarted(started) => asked = &started.provider,
-                Event::Answered { receipt, .. } | Event::Faulted { receipt, .. } => {
-                    receipts.extend(receipt.clone())
+                Event::RunStarted(started) => usual = &started.provider,
+                Event::Answered { receipt, provider, .. } if provider == agent => {
+                    receipts.extend(receipt.clone());
+                }
+                Event::Faulted { receipt, agent: choice, .. }
+                    if choice.as_ref().map_or(usual, |choice| &choice.agent) == agent =>
+                {
+                    receipts.extend(receipt.clone());
                 }
                 Event::Resumed(resumed) => {
                     let RunResumed { provider, script, .. } = resumed;
-                    let another = provider.as_ref().is_some_and(|name| name != asked);
-                    asked = provider.as_deref().unwrap_or(asked);
+                    let another = provider.as_ref().is_some_and(|name| name != usual);
+                    usual = provider.as_deref().unwrap_or(usual);
                     if another || script.is_some() {
                         receipts.clear();
                     }
@@ -143,6 +148,9 @@ impl Run {
             Event::CommandRequested { index, member, claim, .. } => {
                 self.command_requested(*index, *member, claim);
             }
+            Event::AgentOut { choice, any_model, until_ms, .. } => {
+                self.agent_is_out(choice, *any_model, *until_ms);
+            }
             Event::AskCut { ask, usage, spoilt, .. } => {
                 self.spending.unsettled.remove(ask);
                 self.charge(usage);
@@ -158,6 +166,7 @@ impl Run {
                 output,
                 text,
                 usage,
+                provider,
                 session,
                 session_key,
                 totals,
@@ -178,13 +187,16 @@ impl Run {
                 self.spending.last_fault = None;
                 self.charge(usage);
                 if let (Some(session), Some(key)) = (session, session_key) {
-                    self.context
-                        .sessions
-                        .insert(key.clone(), SessionHead { id: session.clone(), totals: *totals });
+                    self.context.sessions.insert(
+                        key.clone(),
+                        SessionHead { id: session.clone(), agent: provider.clone(), totals: *totals },
+                    );
                 }
                 self.saw(changed_files, tree);
                 if let Some(asking) = self.asking_mut(*ask) {
                     asking.faults = 0;
+                    let agent = asking.agent.clone();
+                    self.agent_is_back(&agent.unwrap_or_else(|| self.started().usual_agent()));
                 }
             }
             Event::AnsweredLate { ask, usage } => {
@@ -313,6 +325,7 @@ impl Run {
                     provider,
                     script,
                     model,
+                    agents,
                     wait_max_ms,
                     notional,
                     unsandboxed,
@@ -331,15 +344,22 @@ impl Run {
                     self.context.note = note.clone().map(|note| (note, false));
                 }
                 self.stand_on(found);
+                // An outage that is known to end lasts, unless somebody had time to do something about it.
+                let was_waiting =
+                    matches!(&self.state, State::Suspended(waiting) if waiting.kind != WaitKind::Interrupted);
+                let is_ended = matches!(self.state, State::Ended { .. });
+                if was_waiting || is_ended || agents.is_some() || provider.is_some() {
+                    self.outages.clear();
+                }
+                self.outages.retain(|outage| outage.until_ms.is_some());
                 self.state = State::Running;
                 self.progress.same_answers.clear();
                 self.spending.last_fault = None;
                 self.forget_faults();
                 self.progress.iterations_max = iterations_max.unwrap_or(self.progress.iterations_max);
                 self.spending.repairs_max = repairs_max.unwrap_or(self.spending.repairs_max);
-                // Sessions belong to the provider that created them.
                 let another = provider.as_ref().is_some_and(|name| *name != self.started().provider);
-                if another || *new_sessions {
+                if *new_sessions {
                     self.context.sessions.clear();
                 }
                 if let Some(started) = self.started.as_mut().map(Arc::make_mut) {
@@ -347,6 +367,12 @@ impl Run {
                     started.script = script.clone().or_else(|| started.script.clone());
                     // A model name of another provider is meaningless to this one.
                     started.model = model.clone().or_else(|| started.model.take().filter(|_| !another));
+                    if another {
+                        started.agents.stand_ins.clear();
+                    }
+                    if let Some(agents) = agents {
+                        started.agents.clone_from(agents);
+                    }
                     started.wait_max_ms = wait_max_ms.unwrap_or(started.wait_max_ms);
                     started.notional = notional.unwrap_or(started.notional);
                     started.sandboxed &= !unsandboxed;
@@ -354,6 +380,9 @@ impl Run {
                         started.adopt(adopted);
                     }
                     started.settings = settings.clone().or_else(|| started.settings.take());
+                }
+                if agents.is_some() || provider.is_some() {
+                    self.choose_agents_anew();
                 }
             }
             Event::Ended { state, reason, hold, stays, .. } => {
@@ -398,7 +427,7 @@ impl Run {
     }
 
     fn ask_requested(&mut self, request: &AskRequest) {
-        let AskRequest { step, member, kind, not_before_ms, waited_ms, follow, context } = request;
+        let AskRequest { step, member, kind, not_before_ms, waited_ms, follow, context, agent } = request;
         self.spending.unsettled.insert(CommandId::new(self.seq, *member));
         let mut asking = PendingAsk {
             seq: self.seq,
@@ -409,12 +438,15 @@ impl Run {
             waited_ms: *waited_ms,
             follow: follow.clone(),
             context: context.clone(),
+            agent: agent.clone(),
         };
         let member = *member;
         // Faults and repairs are counted per asked step, so a judge has its own counters.
         let before = self.current_asking_mut(member).filter(|before| before.context == asking.context);
         if let Some(before) = before {
-            (asking.faults, asking.repairs) = (before.faults, before.repairs);
+            asking.repairs = before.repairs;
+            // Another agent has not failed yet.
+            asking.faults = if before.agent == asking.agent { before.faults } else { 0 };
         }
         let Some(node) = &mut self.progress.node else { return };
         match member {

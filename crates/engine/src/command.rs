@@ -10,6 +10,7 @@ use cuegate_flow::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    agents::AgentChoice,
     budget::Share,
     effect::Effect,
     event_types::{PromptPart, TreeState},
@@ -132,6 +133,8 @@ pub struct AskCommand {
     pub system: Vec<PromptPart>,
     /// The schema of the answer.
     pub schema: Option<SchemaId>,
+    /// The agent; `None` for the usual one.
+    pub agent: Option<AgentChoice>,
     /// The model, as the definition names it.
     pub model: Option<Str>,
     /// The session to continue.

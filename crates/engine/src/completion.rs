@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
+    agents::AgentPlan,
+    ask_delivery::AskDelivery,
     budget::Budget,
     command::CommandId,
     effect::Delay,
-    event_types::{AdoptedDefinition, AskDelivery, RunForked, RunStarted, SourceBlob, ToolCall, TreeState},
+    event_types::{AdoptedDefinition, RunForked, RunStarted, SourceBlob, ToolCall, TreeState},
     recorded_completion::{read_json_text, write_json_text},
 };
 
@@ -153,6 +155,8 @@ pub struct ResumeSettings {
     /// The script of the scripted provider.
     pub script: Option<SourceBlob>,
     pub model: Option<String>,
+    /// The agents beside the usual one.
+    pub agents: Option<AgentPlan>,
     /// The longest wait for a rate limit of the provider, in milliseconds.
     pub wait_max_ms: Option<u64>,
     /// Whether a subscription pays, so that costs are notional.

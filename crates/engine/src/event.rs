@@ -9,12 +9,14 @@ use cuegate_flow::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    agents::AgentChoice,
+    ask_delivery::AskDelivery,
     budget::Share,
     command::CommandId,
     effect::{EffectDelayed, EffectFinished, EffectKind, EffectsRequested, RunEnd},
     event_types::{
-        AskDelivery, AskRequest, EndState, PendingEntry, ProvisionalOutcome, Remedy, RowEnd, RunForked,
-        RunResumed, RunStarted, StepAnswer, SuspensionCause, ToolCall, TreeState,
+        AskRequest, EndState, PendingEntry, ProvisionalOutcome, Remedy, RowEnd, RunForked, RunResumed,
+        RunStarted, StepAnswer, SuspensionCause, ToolCall, TreeState,
     },
 };
 
@@ -73,6 +75,23 @@ pub enum Event {
         ask: CommandId,
         #[serde(flatten)]
         share: Share,
+    },
+    /// An agent cannot be called for a while. In the same record as the fault of its ask, and as the request to the agent
+    /// that steps in, if there is one.
+    AgentOut {
+        ask: CommandId,
+        step: Str,
+        /// The agent that is out.
+        #[serde(flatten)]
+        choice: AgentChoice,
+        /// Whether it is out with any model.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        any_model: bool,
+        /// The class of the fault.
+        class: FaultClass,
+        /// Until when, in milliseconds since 1970; `None`: until the run is resumed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until_ms: Option<i64>,
     },
     /// An ask was cut off before it answered.
     AskCut {
@@ -253,6 +272,9 @@ pub enum Event {
         /// The class of the failure.
         class: FaultClass,
         message: String,
+        /// The agent, if not the usual one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentChoice>,
         /// The usage despite the failure.
         #[serde(default)]
         usage: Usage,

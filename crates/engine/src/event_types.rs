@@ -7,6 +7,7 @@ use cuegate_flow::{Str, model::BlobRef};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    agents::{AgentChoice, AgentPlan},
     budget::Budget,
     fence_key::FenceKey,
     place::Place,
@@ -57,42 +58,6 @@ pub enum ToolResult {
     Unknown,
 }
 
-/// How the schema and the session were passed to a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct AskDelivery {
-    /// How the schema was enforced; `None` for an ask without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub schema: Option<SchemaEnforcement>,
-    /// How the session continued.
-    #[serde(default)]
-    pub session: SessionContinuation,
-}
-
-/// How a schema was enforced. The answer is validated in any case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SchemaEnforcement {
-    /// By the provider.
-    Provider,
-    /// By the prompt.
-    Prompt,
-}
-
-/// How a session continued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SessionContinuation {
-    /// A new session.
-    #[default]
-    New,
-    /// The provider continued it.
-    Continued,
-    /// The provider forked it, so that it stays unchanged if the ask is cut off.
-    Forked,
-    /// The provider cannot continue sessions: earlier messages are part of the prompt.
-    Retold,
-}
-
 /// A request to ask an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskRequest {
@@ -115,6 +80,9 @@ pub struct AskRequest {
     /// What the ask is about.
     #[serde(default, skip_serializing_if = "AskContext::is_own")]
     pub context: AskContext,
+    /// The agent; `None` for the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentChoice>,
 }
 
 impl AskRequest {
@@ -128,6 +96,7 @@ impl AskRequest {
             waited_ms: 0,
             follow: None,
             context: AskContext::Own,
+            agent: None,
         }
     }
 }
@@ -235,6 +204,9 @@ pub struct RunResumed {
     /// The new model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The new agents beside the usual one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<AgentPlan>,
     /// The new longest wait for a rate limit, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_max_ms: Option<u64>,
@@ -372,6 +344,9 @@ pub struct RunStarted {
     /// The model, if one was named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The agents of steps with others than that, and what steps in for an agent.
+    #[serde(default, skip_serializing_if = "AgentPlan::is_usual")]
+    pub agents: AgentPlan,
     /// The script of the scripted provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<SourceBlob>,

@@ -25,8 +25,10 @@
 //! assert!(matches!(run.state, State::Ended { .. }));
 //! ```
 
-pub(crate) mod answers;
+pub(crate) mod agents;
+mod answers;
 mod apply;
+mod ask_delivery;
 mod batch;
 mod budget;
 mod command;
@@ -46,6 +48,8 @@ mod reports;
 mod route;
 mod run;
 
+pub use agents::{AgentChoice, AgentOutage, AgentPlan};
+pub use ask_delivery::{AskDelivery, SchemaEnforcement, SessionContinuation};
 pub use cuegate_ask::{AskKind, AskLimit, FaultClass, Usage};
 
 pub use crate::answers::action_blocks::{ActionBlock, find_action_blocks, find_all_action_blocks};
@@ -77,10 +81,9 @@ pub use effect::{
 };
 pub use event::Event;
 pub use event_types::{
-    AdoptedDefinition, AfterReports, AskContext, AskDelivery, AskRequest, EndState, GithubTarget, OwedReport,
+    AdoptedDefinition, AfterReports, AskContext, AskRequest, EndState, GithubTarget, OwedReport,
     PendingEntry, PromptPart, RecordedLoadOptions, Remedy, RowEnd, RunForked, RunResumed, RunStarted,
-    SchemaEnforcement, SessionContinuation, SourceBlob, StepAnswer, SuspensionCause, ToolCall, ToolResult,
-    TreeState, WaitKind,
+    SourceBlob, StepAnswer, SuspensionCause, ToolCall, ToolResult, TreeState, WaitKind,
 };
 pub use fence_key::FenceKey;
 pub use pending::list_pending_commands;

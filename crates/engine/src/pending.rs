@@ -261,6 +261,7 @@ fn build_ask_command(
             .map(|system| render_template(run, step, system, None))
             .unwrap_or_default(),
         schema: ask.schema.filter(|_| owing.is_none()),
+        agent: asking.agent.clone(),
         model: ask.model_of(run.progress.visit.as_ref().map_or(1, |visit| visit.visit)).cloned(),
         session: session_of_ask(run, ask, asking),
         boundary,
@@ -299,7 +300,9 @@ fn session_of_ask(run: &Run, ask: &Ask, asking: &PendingAsk) -> Option<SessionUs
     if branch && asking.follow.is_some() {
         return None;
     }
-    let head = run.context.sessions.get(key)?;
+    // A conversation never crosses agents: who did not hold it is told what was said.
+    let agent = asking.agent.as_ref().map_or(&run.started().provider, |choice| &choice.agent);
+    let head = run.context.sessions.get(key).filter(|head| head.agent == *agent)?;
     Some(SessionUse { id: head.id.clone(), totals: head.totals, branch })
 }
 

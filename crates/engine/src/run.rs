@@ -13,6 +13,7 @@ use cuegate_flow::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    agents::{AgentChoice, AgentOutage},
     budget::{Lack, Ledger},
     command::{CommandId, LastAnswer},
     completion_state::{ConditionState, PendingProbes},
@@ -42,6 +43,8 @@ pub struct Run {
     pub checks: RunChecks,
     pub effects: RunEffects,
     pub spending: RunSpending,
+    /// The agents that were found out and have not answered since.
+    pub outages: Vec<AgentOutage>,
 }
 
 /// Where a run stands, and how it came there.
@@ -171,6 +174,8 @@ impl Run {
 pub struct SessionHead {
     /// The provider's session id.
     pub id: String,
+    /// The agent that has it.
+    pub agent: String,
     /// The usage of the whole session, as reported by the provider.
     pub totals: Option<Usage>,
 }
@@ -246,6 +251,8 @@ pub struct PendingAsk {
     pub follow: Option<FollowUpMessage>,
     /// What the ask is about.
     pub context: AskContext,
+    /// The agent; `None` for the usual one.
+    pub agent: Option<AgentChoice>,
 }
 
 impl PendingAsk {

@@ -37,7 +37,10 @@ pub use effect_plan::EffectPlan;
 pub use error::Error;
 pub use executor::{CommandFuture, CommandResult, Executor, TreeInspection};
 pub use http::{get_status, post_json};
-pub use local::{ExecutorSettings, FormerProviders, LocalExecutor, put_back, state_of, state_with};
+pub use local::{
+    CalledAgent, CalledAgents, ExecutorSettings, FormerProviders, LocalExecutor, put_back, state_of,
+    state_with,
+};
 pub use poll::check_polled_path;
 pub use prompt_text::{join_prompt_parts, read_stored_text};
 pub use run_writer::{Entry, RunWriter, read_each_record, read_first_record, read_records, read_run};

@@ -2,6 +2,7 @@
 //! [`probe`] for checks whether a run is done.
 
 mod ask;
+mod called_agent;
 mod command_git;
 mod effects;
 mod kept_programs;
@@ -10,10 +11,10 @@ mod probe;
 mod tool_log;
 
 use crate::effect_plan::EffectPlan;
+pub use called_agent::{CalledAgent, CalledAgents};
 use command_git::{CommandGuard, SharedGit, SharedHeld, agent_git, lock_shared};
 
 use std::{
-    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -62,14 +63,8 @@ pub struct ExecutorSettings {
     pub journal: Arc<dyn Journal>,
     /// The secret of the fences in prompts.
     pub fence_key: FenceKey,
-    /// The provider of all asks.
-    pub provider: provider::Shared,
-    /// The provider's name of a model that replaces the definition's in all asks.
-    pub model: Option<String>,
-    /// Maps the definition's model names to the provider's.
-    pub models: BTreeMap<Str, String>,
-    /// The model of asks that name none; `None`: the provider's default.
-    pub default_model: Option<String>,
+    /// The agents that it calls.
+    pub agents: CalledAgents,
     /// The time limit of an ask.
     pub ask_timeout: Duration,
     /// The time after which an ask without activity is reported.
@@ -124,10 +119,8 @@ pub struct LocalExecutor {
 impl LocalExecutor {
     /// Creates the executor of one run.
     pub fn new(mut setting: ExecutorSettings) -> LocalExecutor {
-        if setting.sandbox.is_some()
-            && let Some(sandboxed) = setting.provider.in_sandbox()
-        {
-            setting.provider = sandboxed;
+        if setting.sandbox.is_some() {
+            setting.agents = setting.agents.in_sandbox();
         }
         let suspect = Mutex::new(setting.suspect);
         let ExecutorSettings { trees, sandbox, owned, home, run, .. } = &setting;

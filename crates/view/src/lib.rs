@@ -80,7 +80,7 @@ pub use status::{describe_spending, render_status, target_word};
 pub use summary::{
     ActionRows, AnswerModes, AskCounts, CheckOutcome, EffectRow, EffectState, FaultRow, ForkSource, GateFile,
     HandoffRow, InspectionRow, LineCount, Liveness, OpenVisit, PendingCommand, QuestionRow, RunFold,
-    RunState, RunView, ToolRow, ValidatorRow, VisitRow, effect_json, run_view,
+    RunState, RunView, ToolRow, ValidatorRow, VisitRow, effect_json, json_of_agents, run_view,
 };
 pub use text::{
     clean_lines, clean_to_one_line, count_columns, is_unsafe, pad_right, safe_json, shorten_end,

@@ -13,10 +13,10 @@
 //!
 //! | event | fields besides those of every line |
 //! |---|---|
-//! | `run_started` | `program flow dialect path base file sources params task set provider model script iterations_max repairs_max same_answers_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} sandboxed settings programs{NAME} asks_max report_dir` |
+//! | `run_started` | `program flow dialect path base file sources params task set provider model agents{stand_ins[] steps{STEP[]} reports{STEP[]}} script iterations_max repairs_max same_answers_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} sandboxed settings programs{NAME} asks_max report_dir` |
 //! | `step_entered` | `step counts visit attempt iteration remedy{of validator}` |
 //! | `origin_set` | `step origin` |
-//! | `ask_requested` | `step member kind not_before judge` |
+//! | `ask_requested` | `step member kind not_before judge agent` |
 //! | `report_written` | `step member name visit content` |
 //! | `responded` | `step answers[{step text outcome blocked why}]` |
 //! | `reserved` | `ask usd tokens` |
@@ -36,7 +36,8 @@
 //! | `boundary_violated` | `step permission paths` |
 //! | `handed_off` | `step key value scalar text` |
 //! | `summarised` | `summary` |
-//! | `faulted` | `ask step class message usage changed_files tree` |
+//! | `faulted` | `ask step class message agent usage changed_files tree` |
+//! | `agent_out` | `ask step agent model any_model class until` |
 //! | `command_finished` | `step index validator passed ended stdout stderr duration_ms tree`, `member`, `changed_files` |
 //! | `counter_set` | `counter value` |
 //! | `decided` | `step outcome reason fallback way` |
@@ -61,7 +62,7 @@
 //! | `validation_skipped` | `step failed` |
 //! | `suspended` | `waiting{kind detail until}` |
 //! | `forked` | `run records moment place first_tree tree budget report_dir finalize no_github new_sessions[]` |
-//! | `resumed` | `iterations_max repairs_max provider script budget unsandboxed asks_max found retry note settings` |
+//! | `resumed` | `iterations_max repairs_max provider model agents script budget unsandboxed asks_max found retry note settings` |
 //! | `ended` | `state reason validated hold{step again} stays` |
 
 use cuegate_engine::{Event, RunEnd, RunResumed, Usage};
@@ -72,7 +73,7 @@ use crate::{
     budget::{budget_json, usd_of_micros},
     format::format_rfc3339,
     stamped::{StampedRecord, Texts},
-    summary::{json_of_cost, json_of_waiting},
+    summary::{json_of_agent_plan, json_of_cost, json_of_waiting},
 };
 
 /// Texts up to this many bytes are inlined; longer ones are printed as digests.
@@ -139,6 +140,9 @@ fn fields_of_event(event: &Event, texts: &TextLookup<'_>) -> Map<String, Value> 
     }
     match event {
         Event::RunStarted(started) => {
+            if !started.agents.is_usual() {
+                object.insert("agents".to_owned(), json_of_agent_plan(&started.agents));
+            }
             // A secret while the run lasts, and of no use afterwards.
             object.shift_remove("fence_key");
             let sources = started.sources.iter().map(|source| source_json(&source.path, &source.blob));
@@ -162,6 +166,9 @@ fn fields_of_event(event: &Event, texts: &TextLookup<'_>) -> Map<String, Value> 
             }
             if let Some(ms) = request.not_before_ms {
                 object.insert("not_before".to_owned(), json!(format_rfc3339(ms)));
+            }
+            if let Some(agent) = &request.agent {
+                object.insert("agent".to_owned(), json!(agent.to_string()));
             }
             if let Some(judging) = request.context.judging() {
                 object.insert("judge".to_owned(), json!(judging.judge));
@@ -204,8 +211,17 @@ fn fields_of_event(event: &Event, texts: &TextLookup<'_>) -> Map<String, Value> 
             object.insert("usd".to_owned(), json!(share.usd_micro.map(usd_of_micros)));
             object.insert("tokens".to_owned(), json!(share.tokens));
         }
-        Event::Faulted { usage, .. } => {
+        Event::AgentOut { until_ms, .. } => {
+            object.shift_remove("until_ms");
+            if let Some(ms) = until_ms {
+                object.insert("until".to_owned(), json!(format_rfc3339(*ms)));
+            }
+        }
+        Event::Faulted { usage, agent, .. } => {
             object.shift_remove("receipt");
+            if let Some(agent) = agent {
+                object.insert("agent".to_owned(), json!(agent.to_string()));
+            }
             object.insert("usage".to_owned(), usage_json(usage));
         }
         Event::Suspended { waiting: wait } => {
@@ -215,7 +231,10 @@ fn fields_of_event(event: &Event, texts: &TextLookup<'_>) -> Map<String, Value> 
             object.insert("budget".to_owned(), budget_json(&fork.budget));
         }
         Event::Resumed(resumed) => {
-            let RunResumed { script, budget, .. } = resumed;
+            let RunResumed { script, budget, agents, .. } = resumed;
+            if let Some(agents) = agents {
+                object.insert("agents".to_owned(), json_of_agent_plan(agents));
+            }
             if let Some(script) = script {
                 object.insert("script".to_owned(), source_json(&script.path, &script.blob));
             }

@@ -21,6 +21,8 @@ pub struct RunStartFacts {
     pub model: Option<String>,
     /// The provider's login, when it is known.
     pub login: Option<String>,
+    /// The agents of steps with others than that, and what steps in for it.
+    pub others: Vec<String>,
     /// The permissions of the steps.
     pub permission: String,
     /// The sandbox that enforces them, or that there is none.
@@ -46,10 +48,13 @@ pub fn render_run_start(facts: &RunStartFacts) -> Vec<String> {
     let mut lines = vec![
         format_fact_line("folder", &describe_start_folder(facts)),
         format_fact_line("agent", &describe_start_agent(facts)),
+    ];
+    lines.extend(facts.others.iter().map(|other| format_fact_line("", other)));
+    lines.extend([
         format_fact_line("permission", &format!("{}; {}", facts.permission, facts.sandbox)),
         format_fact_line("at most", &facts.most),
         format_fact_line("settings", &facts.settings),
-    ];
+    ]);
     lines.extend(facts.verified_by.iter().map(|what| format_fact_line("verified by", what)));
     lines.extend(facts.effects.iter().map(|what| format_fact_line("effects", what)));
     lines.extend(facts.unverified.iter().map(|what| format_fact_line("note", what)));

@@ -1,6 +1,8 @@
 //! The state of a run on one screen.
 
-use cuegate_engine::WaitKind;
+use std::collections::BTreeMap;
+
+use cuegate_engine::{AgentChoice, AgentPlan, WaitKind};
 use jiff::tz::TimeZone;
 
 use crate::{
@@ -175,9 +177,10 @@ pub(crate) fn describe_pending_command(pending: &PendingCommand, now_ms: i64) ->
             let pause = format_duration(u64::try_from(at.saturating_sub(now_ms)).unwrap_or(0));
             format!("retrying {step} ({}) in {pause}", kind_word(kind.as_str()))
         }
-        PendingCommand::Ask { step, kind, since_ms, not_before_ms } => {
+        PendingCommand::Ask { step, kind, since_ms, not_before_ms, agent } => {
             let since_ms = not_before_ms.unwrap_or(*since_ms).max(*since_ms);
-            format!("waiting for the agent: {step} ({}), {}", kind_word(kind.as_str()), passed(since_ms))
+            let who = agent.as_deref().unwrap_or("the agent");
+            format!("waiting for {who}: {step} ({}), {}", kind_word(kind.as_str()), passed(since_ms))
         }
         PendingCommand::Effect { action, since_ms } => {
             format!("running action {action}, {}", passed(*since_ms))
@@ -304,12 +307,36 @@ pub(crate) fn describe_work_folder(view: &RunView) -> String {
     }
 }
 
-/// The provider and its model.
+/// The usual agent and its model, and the other agents with their steps.
 pub(crate) fn describe_agent(view: &RunView) -> String {
-    match &view.model {
+    let mut text = match &view.model {
         Some(model) => format!("{}, model {model}", view.provider),
         None => view.provider.clone(),
+    };
+    for part in describe_agent_plan(&view.agents) {
+        text.push_str("; ");
+        text.push_str(&part);
     }
+    text
+}
+
+/// Who is called for which steps, and who steps in.
+fn describe_agent_plan(plan: &AgentPlan) -> Vec<String> {
+    let words =
+        |chain: &[AgentChoice]| chain.iter().map(ToString::to_string).collect::<Vec<_>>().join(", then ");
+    let mut parts = Vec::new();
+    if !plan.stand_ins.is_empty() {
+        parts.push(format!("if it is out: {}", words(&plan.stand_ins)));
+    }
+    for (which, chains) in [("", &plan.steps), ("reports of ", &plan.reports)] {
+        let mut by_chain: BTreeMap<&Vec<AgentChoice>, Vec<String>> = BTreeMap::new();
+        for (step, chain) in chains {
+            by_chain.entry(chain).or_default().push(format!("`{step}`"));
+        }
+        let lines = by_chain.iter();
+        parts.extend(lines.map(|(chain, steps)| format!("{which}{}: {}", steps.join(", "), words(chain))));
+    }
+    parts
 }
 
 fn format_row_line(row: &VisitRow, zone: &TimeZone) -> String {

@@ -25,6 +25,7 @@ fn faulted(seq: u64, class: FaultClass, message: &str, usage: Usage) -> Event {
         ask: CommandId::Step { seq },
         step: STEP.into(),
         class,
+        agent: None,
         message: message.into(),
         usage_unknown: matches!(class, FaultClass::Timeout | FaultClass::Crashed),
         spoilt: None,

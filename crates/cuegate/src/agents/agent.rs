@@ -1,33 +1,33 @@
-//! The agent of a run: a provider that works on this machine, and its models.
+//! One agent of a run: a provider that works on this machine, and its models.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use cuegate_engine::Budget;
 use cuegate_flow::{
     Str,
-    model::{Act, Ask, Flow, StepId, Tools},
+    model::{Ask, Flow, Step, StepId, Tools},
 };
-use std::sync::Arc;
-
 use cuegate_provider::{
     Capabilities, Fault, FaultClass, Inspection, Login, PreparedAsk, Provider, Request, Shared,
 };
+use cuegate_runner::CalledAgent;
 
+use super::planned_calls::PlannedCall;
 use crate::config::Config;
-use crate::run::start_run::Program;
-use crate::{Failure, models, providers};
+use crate::{Failure, Program, models, providers};
 
-/// The provider of a run, checked on this machine, with its models.
+/// An agent of a run, inspected on this machine, with its models.
 pub struct Agent {
     pub(crate) provider: Shared,
     /// The result of its self-check.
     pub inspection: Inspection,
-    /// The model for all asks, as the provider names it.
+    /// The model for all its calls, as the provider names it.
     pub model: Option<String>,
-    /// From model names in the definition to the provider's model names.
-    pub(crate) models: BTreeMap<Str, String>,
-    /// The model for asks that name none.
-    pub(crate) default_model: Option<String>,
+    /// From model names in the definition and in settings to the provider's model names.
+    models: BTreeMap<Str, String>,
+    /// The model for calls that name none.
+    default_model: Option<String>,
+    /// The names of models in the definition for which its default is used.
+    foreign_tiers: Vec<String>,
 }
 
 /// The agent of a run that only has effects left to do.
@@ -61,152 +61,143 @@ impl Provider for NoAgent {
     }
 }
 
+/// What an agent is made from.
+pub(super) struct AgentInputs<'a> {
+    pub(super) name: &'a str,
+    pub(super) script: Option<&'a (String, String)>,
+    /// A model for all its calls, as the user names it.
+    pub(super) model: Option<&'a str>,
+    pub(super) flow: &'a Flow,
+    pub(super) program: &'a Program,
+    pub(super) config: &'a Config,
+}
+
 impl Agent {
     /// The agent of a run that calls none.
-    pub(crate) fn none() -> Agent {
+    pub(super) fn none() -> Agent {
         Agent {
             provider: Arc::new(NoAgent),
             inspection: Inspection::default(),
             model: None,
             models: BTreeMap::new(),
             default_model: None,
+            foreign_tiers: Vec::new(),
         }
     }
 
-    /// Finds a provider for a flow and checks its settings, program, login, models and prices, before any file is
-    /// created.
+    /// Creates an agent for its calls and inspects it. Whether it works here is for the caller to judge.
     ///
     /// # Errors
-    /// When one of them is missing, or a budget in dollars is set and a price is unknown.
-    pub fn find(
-        name: &str,
-        script: Option<&(String, String)>,
-        model: Option<&str>,
-        flow: &Flow,
-        budget: &Budget,
-        program: &Program,
-        config: &Config,
-    ) -> Result<Agent, Failure> {
+    /// When its settings are invalid, or it does not know a model.
+    pub(super) fn create(inputs: &AgentInputs<'_>, calls: &[&PlannedCall<'_>]) -> Result<Agent, Failure> {
+        let AgentInputs { name, script, model, flow, program, config } = *inputs;
         let provider = providers::create_provider(name, script, program, config)?;
         let mapped = providers::model_map_of_provider(name, config);
-        let (model, models) = match model {
-            Some(model) => {
-                let named = models::resolve_model(model, &*provider, mapped)
-                    .ok_or_else(|| models::failure_of_unknown_model(model, name))?;
-                (Some(named), BTreeMap::new())
-            }
-            None => (None, models::resolve_flow_models(flow, &*provider, mapped)?),
+        let resolve = |named: &str| {
+            models::resolve_model(named, &*provider, mapped)
+                .ok_or_else(|| models::failure_of_unknown_model(named, name))
         };
-        let inspection = provider.inspect();
-        if let Some(problem) = inspection.problems.first() {
-            return Err(Failure {
-                message: problem.what.clone(),
-                hint: Some(format!("{}; `cuegate doctor` shows details", problem.hint)),
-                code: crate::exit::ENVIRONMENT,
-            });
+        let (mut known, mut foreign) = (BTreeMap::new(), Vec::new());
+        for call in calls {
+            if let Some(chosen) = &call.choice.model {
+                known.insert(Str::from(chosen.as_str()), resolve(chosen)?);
+                continue;
+            }
+            for named in call.ask.models().flatten().filter(|_| model.is_none()) {
+                if models::is_foreign_tier(named, &*provider, mapped) {
+                    foreign.push(format!("`{named}`"));
+                    continue;
+                }
+                let resolved = resolve(named).map_err(|Failure { message, hint, code }| Failure {
+                    message: format!("step `{}`: {message}", call.step.name),
+                    hint,
+                    code,
+                })?;
+                known.insert(named.clone(), resolved);
+            }
         }
+        foreign.sort_unstable();
+        foreign.dedup();
+        let inspection = provider.inspect();
         // The user's configuration takes precedence over the default model of the format.
         let configured = inspection.model.is_some();
         let default_model = flow
             .default_model
             .as_ref()
             .filter(|_| !configured && name != "scripted")
-            .and_then(|name| models::resolve_model(name, &*provider, mapped));
-        let agent = Agent { provider, inspection, model, models, default_model };
-        if budget.usd_micro.is_some() || budget.ask_usd_micro.is_some() {
-            agent.prices_known(flow)?;
-        }
-        Ok(agent)
+            .and_then(|named| models::resolve_model(named, &*provider, mapped));
+        let model = model.map(resolve).transpose()?;
+        Ok(Agent { provider, inspection, model, models: known, default_model, foreign_tiers: foreign })
     }
 
-    /// Checks that every ask of the flow has a known price: a budget in dollars needs it.
+    /// Why it does not work on this machine.
+    pub(super) fn problem(&self) -> Option<Failure> {
+        self.inspection.problems.first().map(|problem| Failure {
+            message: problem.what.clone(),
+            hint: Some(format!("{}; `cuegate doctor` shows details", problem.hint)),
+            code: crate::exit::ENVIRONMENT,
+        })
+    }
+
+    /// Its names of the models that may answer a call; `None` where it chooses itself.
+    fn models_of_call(&self, call: &PlannedCall<'_>) -> Vec<Option<String>> {
+        let default = || self.default_model.clone().or_else(|| self.inspection.model.clone());
+        if let Some(chosen) = &call.choice.model {
+            return vec![self.models.get(chosen.as_str()).cloned().or_else(default)];
+        }
+        if let Some(model) = &self.model {
+            return vec![Some(model.clone())];
+        }
+        let named = call.ask.models();
+        named.map(|name| name.and_then(|name| self.models.get(name)).cloned().or_else(default)).collect()
+    }
+
+    /// Checks that every call has a known price: a budget in dollars needs it.
     ///
     /// # Errors
     /// With the model whose price is missing.
-    pub(crate) fn prices_known(&self, flow: &Flow) -> Result<(), Failure> {
-        let asks = flow.steps.iter().filter_map(|step| match &step.act {
-            Act::Ask(ask) => Some(ask),
-            _ => None,
-        });
-        let named = asks.flat_map(Ask::models).map(|name| name.and_then(|name| self.models.get(name)));
-        for model in named {
-            let model = self
-                .model
-                .as_ref()
-                .or(model)
-                .or(self.default_model.as_ref())
-                .or(self.inspection.model.as_ref());
-            if !self.provider.is_priced(model.map(String::as_str)) {
-                let who = self.provider.name();
-                let (what, key) = match model {
-                    Some(model) => (format!("the price of `{model}`"), format!("[prices.\"{model}\"]")),
-                    None => {
-                        ("the price of its default model".to_owned(), "a model and [prices.\"…\"]".to_owned())
-                    }
-                };
-                return Err(Failure::usage(
-                    format!(
-                        "a budget in dollars cannot be enforced: {who} reports no costs, and {what} is unknown"
-                    ),
-                    format!(
-                        "add {key} with `input` and `output` in US dollars per million tokens to cuegate.toml, or use `--budget-tokens`"
-                    ),
-                ));
+    pub(super) fn prices_known(&self, calls: &[&PlannedCall<'_>]) -> Result<(), Failure> {
+        for model in calls.iter().flat_map(|call| self.models_of_call(call)) {
+            if self.provider.is_priced(model.as_deref()) {
+                continue;
             }
+            let who = self.provider.name();
+            let (what, key) = match model {
+                Some(model) => (format!("the price of `{model}`"), format!("[prices.\"{model}\"]")),
+                None => {
+                    ("the price of its default model".to_owned(), "a model and [prices.\"…\"]".to_owned())
+                }
+            };
+            return Err(Failure::usage(
+                format!(
+                    "a budget in dollars cannot be enforced: {who} reports no costs, and {what} is unknown"
+                ),
+                format!(
+                    "add {key} with `input` and `output` in US dollars per million tokens to cuegate.toml, or use `--budget-tokens`"
+                ),
+            ));
         }
         Ok(())
     }
 
-    /// The provider's names of the models in use; `None` if the provider chooses.
-    pub fn models(&self) -> Option<String> {
-        let mut names: Vec<&String> = self.model.iter().chain(self.models.values()).collect();
-        names.sort_unstable();
-        names.dedup();
-        if names.is_empty() {
-            names.extend(self.default_model.as_ref().or(self.inspection.model.as_ref()));
-        }
-        let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+    /// The provider's names of the models in its calls; `None` if the provider chooses.
+    pub(super) fn models(&self, calls: &[&PlannedCall<'_>]) -> Option<String> {
+        let names = calls.iter().flat_map(|call| self.models_of_call(call)).flatten();
+        let names: std::collections::BTreeSet<String> = names.collect();
+        let names: Vec<String> = names.into_iter().collect();
         (!names.is_empty()).then(|| names.join(", "))
     }
 
-    /// The model names of the flow for which the provider's default is used.
-    fn foreign_tiers(&self, flow: &Flow) -> Vec<String> {
-        if self.model.is_some() {
-            return Vec::new();
-        }
-        let asks = flow.steps.iter().filter_map(|step| match &step.act {
-            Act::Ask(ask) => Some(ask),
-            _ => None,
-        });
-        let names = asks.flat_map(Ask::models).flatten().filter(|name| !self.models.contains_key(*name));
-        let names: std::collections::BTreeSet<String> = names.map(|name| format!("`{name}`")).collect();
-        names.into_iter().collect()
-    }
-
-    /// The features of the flow that the provider does not support, in words.
-    pub fn cannot(&self, flow: &Flow) -> Vec<String> {
+    /// The features of the flow that it does not support in its calls, in words.
+    pub(super) fn cannot(&self, flow: &Flow, calls: &[&PlannedCall<'_>]) -> Vec<String> {
         let (who, can) = (self.provider.name(), self.provider.capabilities());
-        let asks: Vec<_> = flow
-            .steps
-            .iter()
-            .filter_map(|step| match &step.act {
-                Act::Ask(ask) => Some((step, ask)),
-                _ => None,
-            })
-            .collect();
-        let names = |names: Vec<&str>| match names.as_slice() {
-            [] => None,
-            [first, .., _] if names.len() > 3 => {
-                Some(format!("`{first}` and {} other steps", names.len() - 1))
-            }
-            names => Some(names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
-        };
-        let steps = |which: &dyn Fn(&cuegate_flow::model::Step<StepId>, &Ask) -> bool| {
-            names(asks.iter().filter(|(step, ask)| which(step, ask)).map(|(step, _)| &*step.name).collect())
+        let steps = |which: &dyn Fn(&Step<StepId>, &Ask) -> bool| {
+            let found = calls.iter().filter(|call| which(call.step, call.ask)).map(|call| &*call.step.name);
+            name_steps(found.collect())
         };
         let mut cannot = Vec::new();
-        let tiers = self.foreign_tiers(flow).join(", ");
-        if !tiers.is_empty() {
+        if !self.foreign_tiers.is_empty() {
+            let tiers = self.foreign_tiers.join(", ");
             cannot.push(format!("{who} has no model {tiers}: its default is used (`--model` names another)"));
         }
         if !can.edits
@@ -228,13 +219,29 @@ impl Agent {
         cannot
     }
 
-    /// The agent settings that are loaded, in words.
-    pub fn loads(&self) -> String {
-        self.provider.loads()
+    /// Whether its costs are notional because a subscription pays.
+    pub(super) fn is_notional(&self) -> bool {
+        self.inspection.login == Login::Subscription
     }
 
-    /// Whether costs are notional because a subscription pays.
-    pub fn is_notional(&self) -> bool {
-        self.inspection.login == Login::Subscription
+    pub(super) fn into_called(self) -> CalledAgent {
+        let Agent { provider, model, models, default_model, .. } = self;
+        CalledAgent { provider, model, models, default_model }
+    }
+}
+
+/// Some steps, in words.
+pub(super) fn name_steps(mut names: Vec<&str>) -> Option<String> {
+    let mut seen = Vec::new();
+    names.retain(|name| {
+        !seen.contains(name) && {
+            seen.push(*name);
+            true
+        }
+    });
+    match names.as_slice() {
+        [] => None,
+        [first, .., _] if names.len() > 3 => Some(format!("`{first}` and {} other steps", names.len() - 1)),
+        names => Some(names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")),
     }
 }

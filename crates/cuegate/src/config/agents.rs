@@ -1,36 +1,155 @@
-//! `[agents.NAME]`: programs that are agents.
+//! `[agents]`: programs that are agents, and which agent is called for what.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
+use cuegate_engine::AgentChoice;
 use cuegate_provider::exec::ExecSettings;
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+};
+
+use super::{
+    agent_chain::{parse_chain, parse_choice},
+    agent_roles::{AgentAssignment, AgentRole},
+};
 
 /// The names of agents that Cuegate knows itself.
 const KNOWN: [&str; 4] = ["claude", "codex", "openai", "scripted"];
 
-/// Deserializes the programs by name.
-pub(super) fn deserialize_agents<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<BTreeMap<String, ExecSettings>, D::Error> {
-    let agents = BTreeMap::<String, ExecSettings>::deserialize(deserializer)?;
-    for (name, settings) in &agents {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        if KNOWN.contains(&name.as_str()) {
-            return Err(D::Error::custom(format!(
-                "`{name}` is an agent that Cuegate knows: its settings are `[providers.{name}]`, and a program of yours needs \
-                 another name"
-            )));
+/// `[agents]`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AgentsConfig {
+    /// Programs that are agents, by name.
+    pub programs: BTreeMap<String, ExecSettings>,
+    /// Which agents are called for which role.
+    pub(crate) roles: Vec<AgentAssignment>,
+}
+
+/// An agent or several, the next ones of which step in: `"claude"`, `["claude", "codex:gpt-5"]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentChain(pub Vec<AgentChoice>);
+
+/// The value of a key of `[agents]`.
+enum AgentEntry {
+    Program(Box<ExecSettings>),
+    Chain(Vec<AgentChoice>),
+}
+
+/// Reads a chain, or also a table with a program.
+struct EntryVisitor {
+    takes_program: bool,
+}
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = AgentEntry;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an agent such as `\"codex\"`, a list of agents")?;
+        if self.takes_program { f.write_str(", or a table with `exec`") } else { Ok(()) }
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<AgentEntry, E> {
+        parse_chain(text).map(AgentEntry::Chain).map_err(E::custom)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<AgentEntry, A::Error> {
+        let mut chain = Vec::new();
+        while let Some(item) = items.next_element::<String>()? {
+            chain.push(parse_choice(&item).map_err(A::Error::custom)?);
         }
-        if name.is_empty() || !name.chars().all(is_plain) {
-            return Err(D::Error::custom(format!(
-                "`{name}` is no name of an agent: write letters, digits, `-` and `_`"
-            )));
-        }
-        if settings.exec.first().is_none_or(|program| program.trim().is_empty()) {
-            return Err(D::Error::custom(format!(
-                "the agent `{name}` has no program: write `exec = [\"PROGRAM\", \"ARGUMENT\"]`"
-            )));
+        match chain.is_empty() {
+            true => Err(A::Error::custom("the list names no agent")),
+            false => Ok(AgentEntry::Chain(chain)),
         }
     }
-    Ok(agents)
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<AgentEntry, A::Error> {
+        if !self.takes_program {
+            return Err(A::Error::invalid_type(serde::de::Unexpected::Map, &self));
+        }
+        ExecSettings::deserialize(MapAccessDeserializer::new(map))
+            .map(|settings| AgentEntry::Program(Box::new(settings)))
+    }
+}
+
+/// Reads the value of this key, so that what is wrong with the key has a place.
+struct EntrySeed<'n> {
+    name: &'n str,
+}
+
+impl<'de> DeserializeSeed<'de> for EntrySeed<'_> {
+    type Value = AgentEntry;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<AgentEntry, D::Error> {
+        let entry = deserializer.deserialize_any(EntryVisitor { takes_program: true })?;
+        let checked = match &entry {
+            AgentEntry::Program(settings) => check_program(self.name, settings),
+            AgentEntry::Chain(_) if KNOWN.contains(&self.name) => Err(format!(
+                "`{0}` is an agent, not a role: name a step, a persona or a tag (`\"step:{0}\"` for a step of that name)",
+                self.name
+            )),
+            AgentEntry::Chain(_) => AgentRole::parse(self.name).map(|_| ()),
+        };
+        checked.map_err(D::Error::custom)?;
+        Ok(entry)
+    }
+}
+
+impl<'de> Deserialize<'de> for AgentChain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AgentChain, D::Error> {
+        match deserializer.deserialize_any(EntryVisitor { takes_program: false })? {
+            AgentEntry::Chain(chain) => Ok(AgentChain(chain)),
+            AgentEntry::Program(_) => Err(D::Error::custom("an agent is not a table here")),
+        }
+    }
+}
+
+struct AgentsVisitor;
+
+impl<'de> Visitor<'de> for AgentsVisitor {
+    type Value = AgentsConfig;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a table of roles and agents")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AgentsConfig, A::Error> {
+        let mut config = AgentsConfig::default();
+        while let Some(name) = map.next_key::<String>()? {
+            match map.next_value_seed(EntrySeed { name: &name })? {
+                AgentEntry::Program(settings) => {
+                    config.programs.insert(name, *settings);
+                }
+                AgentEntry::Chain(chain) => {
+                    let role = AgentRole::parse(&name).map_err(A::Error::custom)?;
+                    config.roles.push(AgentAssignment { role, chain });
+                }
+            }
+        }
+        Ok(config)
+    }
+}
+
+impl<'de> Deserialize<'de> for AgentsConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AgentsConfig, D::Error> {
+        deserializer.deserialize_map(AgentsVisitor)
+    }
+}
+
+fn check_program(name: &str, settings: &ExecSettings) -> Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if KNOWN.contains(&name) {
+        return Err(format!(
+            "`{name}` is an agent that Cuegate knows: its settings are `[providers.{name}]`, and a program of yours needs \
+             another name"
+        ));
+    }
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return Err(format!("`{name}` is no name of an agent: write letters, digits, `-` and `_`"));
+    }
+    if settings.exec.first().is_none_or(|program| program.trim().is_empty()) {
+        return Err(format!("the agent `{name}` has no program: write `exec = [\"PROGRAM\", \"ARGUMENT\"]`"));
+    }
+    Ok(())
 }

@@ -3,6 +3,8 @@
 //! The project's file overrides the file in the user's configuration folder; flags override both. An unknown key is an
 //! error.
 
+mod agent_chain;
+mod agent_roles;
 mod agents;
 mod durations;
 mod limit_values;
@@ -14,9 +16,12 @@ mod sandbox;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 pub use crate::otel::OtelConfig;
-use cuegate_provider::{Prices, claude, codex, exec::ExecSettings, openai};
+use cuegate_provider::{Prices, claude, codex, openai};
 use serde::Deserialize;
 
+pub(crate) use agent_chain::parse_chain;
+pub(crate) use agent_roles::{AgentAssignment, AgentRole, parse_assignment};
+pub use agents::{AgentChain, AgentsConfig};
 pub use limit_values::{BudgetConfig, Minutes, PositiveCount, Usd};
 pub use load::{list_config_paths, load_config, parse_kept_config};
 pub use notify::NotifyConfig;
@@ -50,9 +55,8 @@ pub struct Config {
     pub retention: RetentionConfig,
     /// `[otel]`: where telemetry goes.
     pub otel: OtelConfig,
-    /// `[agents.NAME]`: programs that are agents, by name.
-    #[serde(deserialize_with = "agents::deserialize_agents")]
-    pub agents: BTreeMap<String, ExecSettings>,
+    /// `[agents]`: programs that are agents, and which agent is called for what.
+    pub agents: AgentsConfig,
     /// `[providers]`: settings of each provider.
     pub providers: ProviderConfigs,
     /// `[models]`: a provider's names of the models in definitions.
@@ -78,8 +82,8 @@ pub struct TaktConfig {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RunConfig {
-    /// The default provider.
-    pub provider: Option<String>,
+    /// The usual agent, and those that step in for it.
+    pub provider: Option<AgentChain>,
     /// What happens if a validator fails before the first ask.
     pub baseline: BaselineRule,
     /// How often an unusable answer is requested again: 0 to 100.

@@ -6,13 +6,13 @@ use cuegate_runner::{EffectPlan, ExecutorMessage, ExecutorSettings, RunWriter};
 use tokio::sync::mpsc;
 
 use super::start_run::{ASK_TIMEOUT, Host, IDLE_WARNING, folder_of, sealed_files_of_run};
-use crate::Agent;
+use crate::agents::RunAgents;
 
 /// Settings without snapshots and a sandbox, for a run that works in `work`.
 pub(super) fn build_executor_settings(
     host: &Host,
     book: &RunWriter,
-    agent: Agent,
+    agents: RunAgents,
     work: PathBuf,
     effects: EffectPlan,
     heard: mpsc::Sender<ExecutorMessage>,
@@ -24,10 +24,7 @@ pub(super) fn build_executor_settings(
         home: home.clone(),
         journal: journal.clone(),
         fence_key: started.fence_key.clone(),
-        provider: agent.provider,
-        model: agent.model,
-        models: agent.models,
-        default_model: agent.default_model,
+        agents: agents.into_called(),
         ask_timeout: config.run.call_timeout.unwrap_or(ASK_TIMEOUT),
         idle_warning: config.run.idle_warning.unwrap_or(IDLE_WARNING),
         shim: program.shim(),

@@ -227,12 +227,12 @@ fn list_new_sessions(host: &Host, source: &RunId, run: &Run) -> Result<Vec<Str>,
         Some(kept) => Some((kept.path.clone(), read_stored_text(&**journal, source, &kept.blob)?)),
         None => None,
     };
-    let can_fork = providers::create_provider(&started.provider, script.as_ref(), program, config)
-        .is_ok_and(|provider| provider.capabilities().fork);
-    Ok(match can_fork {
-        true => Vec::new(),
-        false => run.context.sessions.keys().cloned().collect(),
-    })
+    let can_fork = |agent: &str| {
+        providers::create_provider(agent, script.as_ref(), program, config)
+            .is_ok_and(|provider| provider.capabilities().fork)
+    };
+    let lost = run.context.sessions.iter().filter(|(_, head)| !can_fork(&head.agent));
+    Ok(lost.map(|(key, _)| key.clone()).collect())
 }
 
 /// Removes a fork that could not begin: its worktree, its branch and its record. Nobody worked in it.

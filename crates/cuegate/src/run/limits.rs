@@ -1,13 +1,18 @@
 //! The limits of a run, from flags and the configuration.
 
-use cuegate_engine::Budget;
+use std::collections::BTreeMap;
+
+use cuegate_engine::{AgentChoice, AgentPlan, Budget};
 use cuegate_flow::{
     Str,
-    analysis::cost_bound::{ConfiguredModel, Rate, Terms},
+    analysis::cost_bound::{ConfiguredModel, PricedModel, Rate, Terms},
     model::{Act, Ask, Flow},
 };
 
+use cuegate_provider::Price;
+
 use super::start_run::REPAIRS_MAX;
+use crate::agents::list_planned_calls;
 use crate::config::Config;
 use crate::{models, providers};
 
@@ -18,6 +23,8 @@ pub struct ModelChoice<'a> {
     pub provider: Option<&'a str>,
     /// A model for all asks.
     pub model: Option<&'a str>,
+    /// The agents beside that.
+    pub plan: Option<&'a AgentPlan>,
 }
 
 /// The limits and prices for the cost bound of a flow. Model names of the definition are mapped to the provider's, as
@@ -31,12 +38,7 @@ pub fn cost_terms_of_flow(
     config: &Config,
 ) -> Terms {
     let prices = providers::prices_of(asked.provider, config);
-    let rate_of = |model: &str| {
-        let price = prices.0.get(model)?;
-        // Any input token may come from a cache, which is not always cheaper.
-        let input = price.input.max(price.cached_input.unwrap_or(0.0));
-        Some(Rate { input, output: price.output })
-    };
+    let rate_of = |model: &str| prices.0.get(model).map(rate_of_price);
     let rate = |name: &Str| {
         let mapped = asked.provider.map(|provider| providers::model_map_of_provider(provider, config));
         Some((name.clone(), rate_of(models::configured_name_of_model(name, mapped))?))
@@ -55,7 +57,12 @@ pub fn cost_terms_of_flow(
         .chain(&model)
         .filter_map(rate)
         .collect();
+    let of_steps = match (asked.provider, asked.plan.filter(|plan| !plan.is_usual())) {
+        (Some(_), Some(plan)) => price_steps(flow, asked, plan, config),
+        _ => BTreeMap::new(),
+    };
     Terms {
+        of_steps,
         iterations_max: iterations_max.unwrap_or(flow.limits.iterations_max),
         given: iterations_max.is_some(),
         repairs_max: repairs_max.or(config.run.repairs_max).unwrap_or(REPAIRS_MAX),
@@ -68,6 +75,48 @@ pub fn cost_terms_of_flow(
         configured,
         rates,
     }
+}
+
+/// The models, with their prices, that may answer the calls of each step: of all agents of its chains.
+fn price_steps(
+    flow: &Flow,
+    asked: ModelChoice<'_>,
+    plan: &AgentPlan,
+    config: &Config,
+) -> BTreeMap<Str, Vec<PricedModel>> {
+    let usual = AgentChoice {
+        agent: asked.provider.unwrap_or_default().to_owned(),
+        model: asked.model.map(str::to_owned),
+    };
+    let mut of_steps: BTreeMap<Str, Vec<PricedModel>> = BTreeMap::new();
+    for call in list_planned_calls(flow, &usual, plan) {
+        let agent = call.choice.agent.as_str();
+        let mapped = Some(providers::model_map_of_provider(agent, config));
+        let prices = providers::prices_of(Some(agent), config);
+        let configured = providers::own_model(agent, config);
+        let named: Vec<Option<&str>> = match &call.choice.model {
+            Some(model) => vec![Some(model)],
+            None => call.ask.models().map(|model| model.map(|model| &**model)).collect(),
+        };
+        for name in named {
+            let name = name.map(|name| models::configured_name_of_model(name, mapped));
+            let name = name.or(configured).or(flow.default_model.as_deref());
+            let rate = name.and_then(|name| prices.0.get(name)).map(rate_of_price);
+            // An agent that costs nothing is free with any model.
+            let free = Rate { input: 0.0, output: 0.0 };
+            let rate = rate.or_else(|| (!providers::may_cost_money(agent, config)).then_some(free));
+            let model = name.map_or_else(|| format!("{agent}'s own model"), str::to_owned);
+            let of_step = of_steps.entry(call.step.name.clone()).or_default();
+            of_step.push(PricedModel { model: model.into(), rate });
+        }
+    }
+    of_steps
+}
+
+fn rate_of_price(price: &Price) -> Rate {
+    // Any input token may come from a cache, which is not always cheaper.
+    let input = price.input.max(price.cached_input.unwrap_or(0.0));
+    Rate { input, output: price.output }
 }
 
 #[cfg(test)]
@@ -100,7 +149,7 @@ mod tests {
         config.providers.codex.model = Some("gpt".to_owned());
         config.models.codex.insert("gpt".to_owned(), "other".to_owned());
         let of = |provider: &'static str| {
-            let asked = ModelChoice { provider: Some(provider), model: None };
+            let asked = ModelChoice { provider: Some(provider), model: None, plan: None };
             cost_terms_of_flow(&flow(), asked, &Budget::default(), None, None, &config).configured
         };
         let found = of("codex").expect("one is configured");
@@ -116,7 +165,7 @@ mod tests {
     fn cached_tokens_may_be_the_most_expensive() {
         let mut config = Config::default();
         config.prices.0.insert("m".to_owned(), price(1.0, Some(100.0), 2.0));
-        let asked = ModelChoice { provider: Some("codex"), model: Some("m") };
+        let asked = ModelChoice { provider: Some("codex"), model: Some("m"), plan: None };
         let found = cost_terms_of_flow(&flow(), asked, &Budget::default(), None, None, &config);
         assert_eq!(found.rates["m"], Rate { input: 100.0, output: 2.0 });
     }

@@ -7,6 +7,7 @@ pub mod leftovers;
 pub mod limits;
 pub(super) mod logfile;
 pub(crate) mod resume_run;
+mod resumed_agents;
 pub(super) mod sandbox_setup;
 pub mod start_run;
 pub(super) mod tree_lock;

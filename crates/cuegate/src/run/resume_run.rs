@@ -8,8 +8,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    Budget, Command, CommandId, Completion, Event, ResumeSettings, Retry, Run, RunStarted, SourceBlob, State,
-    TreeChange, WaitKind, list_pending_commands,
+    AgentChoice, Budget, Command, CommandId, Completion, Event, ResumeSettings, Retry, Run, RunStarted,
+    SourceBlob, State, TreeChange, WaitKind, list_pending_commands,
 };
 use cuegate_flow::{
     Str,
@@ -30,14 +30,17 @@ use tokio::sync::mpsc;
 use super::adopted_workflow::AdoptedWorkflow;
 use super::executor_settings::build_executor_settings;
 use super::logfile::LogFile;
+use super::resumed_agents::plan_of_resumed_run;
 use super::sandbox_setup::SandboxAtStart;
 use super::start_run::{Host, PreparedRun, Program, worktrees_of};
 use super::tree_lock::TreeLock;
 use super::{leftovers, sandbox_setup};
+use crate::agents::{AgentQuery, RunAgents};
+use crate::config::AgentAssignment;
 use crate::config::Config;
 use crate::definition::KeptFiles;
 use crate::github::{effect_plan, reconnect_run};
-use crate::{Agent, Failure, definition, providers};
+use crate::{Failure, definition, providers};
 
 /// The options of `resume`; `None` keeps the earlier value.
 #[derive(Debug, Clone, Default)]
@@ -46,8 +49,10 @@ pub struct ResumeRequest {
     pub iterations_max: Option<u32>,
     /// A new limit of repairs per answer.
     pub repairs_max: Option<u32>,
-    /// A new provider.
-    pub provider: Option<String>,
+    /// A new usual agent, and what steps in for it; empty: as before.
+    pub agents: Vec<AgentChoice>,
+    /// New agents of roles.
+    pub(crate) roles: Vec<AgentAssignment>,
     /// The path and content of a new script.
     pub script: Option<(String, String)>,
     /// A new model for all asks.
@@ -274,16 +279,27 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     let hint = "continue this one when that one has ended";
     let lock = Some(Arc::new(TreeLock::take(home, id, made_by.as_deref(), hint, None)?));
     let started = book.run().started().clone();
-    let name = again.provider.clone().unwrap_or_else(|| started.provider.clone());
+    let wanted = again.agents.first();
+    let name = wanted.map_or_else(|| started.provider.clone(), |wanted| wanted.agent.clone());
     let script = match (&again.script, &started.script) {
         (Some(script), _) => Some(script.clone()),
         (None, Some(kept)) => Some((kept.path.clone(), read_stored_text(&**journal, id, &kept.blob)?)),
         (None, None) => None,
     };
     // Model names are specific to a provider.
-    let model = again.model.clone().or_else(|| started.model.clone().filter(|_| name == started.provider));
+    let model = again.model.clone().or_else(|| wanted?.model.clone());
+    let model = model.or_else(|| started.model.clone().filter(|_| name == started.provider));
+    let plan = plan_of_resumed_run(book.flow(), &started, again, config)?;
     let budget = book.run().spending.ledger.budget.with(again.budget);
-    let agent = Agent::find(&name, script.as_ref(), model.as_deref(), book.flow(), &budget, program, config)?;
+    let agents = RunAgents::find(&AgentQuery {
+        usual: AgentChoice { agent: name, model },
+        plan: &plan,
+        script: script.as_ref(),
+        flow: book.flow(),
+        budget: &budget,
+        program,
+        config,
+    })?;
     // A run that was started without a sandbox continues without one, and never the other way round by itself.
     let unsandboxed = again.unsandboxed || !started.sandboxed;
     let before = match (started.sandboxed, started.programs.contains_key("bwrap")) {
@@ -351,11 +367,12 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
             definition: again.workflow.as_ref().map(|adopted| Box::new(adopted.definition.clone())),
             iterations_max: again.iterations_max,
             repairs_max: again.repairs_max,
-            provider: again.provider.clone(),
+            provider: wanted.map(|wanted| wanted.agent.clone()),
             script: new_script,
-            model: again.model.clone(),
+            model: again.model.clone().or_else(|| wanted?.model.clone()),
+            agents: Some(plan).filter(|plan| *plan != started.agents),
             wait_max_ms: again.wait_max_ms.filter(|wait| *wait != started.wait_max_ms),
-            notional: Some(agent.is_notional()).filter(|notional| *notional != started.notional),
+            notional: Some(agents.is_notional()).filter(|notional| *notional != started.notional),
             budget: again.budget.limits().then_some(again.budget),
             unsandboxed: again.unsandboxed && started.sandboxed,
             new_sessions: again.new_sessions,
@@ -375,7 +392,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     leftovers::remove_leftovers(home, &**journal);
     let former = former_providers(&started, script.clone(), program, config);
     let journaled = entries.iter().chain(&entry).map(|entry| entry.events.as_slice());
-    agent.provider.restore(&Run::receipts(journaled));
+    agents.restore(journaled);
     let (tell, heard) = mpsc::channel(256);
     for note in notes {
         let _ = tell.try_send(ExecutorMessage::Warning(note));
@@ -387,7 +404,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
         main: started.place.owned.then(|| home.root().to_owned()),
         suspect,
         sandbox,
-        ..build_executor_settings(host, &book, agent, work, effects, tell)
+        ..build_executor_settings(host, &book, agents, work, effects, tell)
     };
     let log = match &settings.log {
         Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &entries)?),
@@ -502,7 +519,7 @@ pub fn for_effects(
         cwd: home.root().to_owned(),
         owned: false,
         trees: Trees::open(home.root(), &home.trees()).ok().flatten(),
-        ..build_executor_settings(host, &book, Agent::none(), home.root().to_owned(), effects, tell)
+        ..build_executor_settings(host, &book, RunAgents::none(), home.root().to_owned(), effects, tell)
     };
     Ok(PreparedRun {
         book,

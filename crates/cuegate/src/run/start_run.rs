@@ -8,8 +8,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    Budget, FenceKey, FinalizePlan, IssueClaim, Place, RecordedLoadOptions, Run, RunStarted, SourceBlob,
-    Start, TreeState,
+    AgentChoice, AgentPlan, Budget, FenceKey, FinalizePlan, IssueClaim, Place, RecordedLoadOptions, Run,
+    RunStarted, SourceBlob, Start, TreeState,
 };
 use cuegate_flow::{
     Str,
@@ -29,13 +29,15 @@ use tokio::sync::{mpsc, watch};
 
 use super::executor_settings::build_executor_settings;
 use super::leftovers::branch_of;
+use super::limits::ModelChoice;
 use super::logfile::LogFile;
 use super::tree_lock::{TreeLock, Waiting};
+use crate::agents::RunAgents;
 use crate::config::Config;
 use crate::definition::{CompiledDefinition, Location};
 use crate::github::{GithubConnection, effect_plan};
 use crate::otel::{OtelConfig, Telemetry};
-use crate::{Agent, Failure};
+use crate::{Failure, providers};
 
 pub use super::resume_run::{
     ResumeRequest, for_effects, no_flow, prepare_effect_settlement, prepare_resumed_run, reload_flow,
@@ -67,12 +69,12 @@ pub struct RunRequest {
     pub set: Vec<String>,
     /// The task.
     pub task: Option<String>,
-    /// The provider.
-    pub provider: String,
+    /// The usual agent; its model replaces those of the definition.
+    pub agent: AgentChoice,
+    /// The other agents.
+    pub plan: AgentPlan,
     /// The path and content of the script.
     pub script: Option<(String, String)>,
-    /// A model for all asks.
-    pub model: Option<String>,
     /// What is done with the work, in addition to what the definition says.
     pub finalize: FinalizePlan,
     /// The claim on the remote that its work replaces.
@@ -103,6 +105,23 @@ pub struct RunRequest {
     pub load: RecordedLoadOptions,
     /// Whether to run without a sandbox.
     pub unsandboxed: bool,
+}
+
+impl RunRequest {
+    /// Whether one of its agents can cost money.
+    pub(crate) fn may_cost_money(&self, config: &Config) -> bool {
+        let agents = std::iter::once(&self.agent).chain(self.plan.choices());
+        agents.into_iter().any(|choice| providers::may_cost_money(&choice.agent, config))
+    }
+
+    /// What the cost bound is calculated with.
+    pub(crate) fn model_choice(&self) -> ModelChoice<'_> {
+        ModelChoice {
+            provider: Some(&self.agent.agent),
+            model: self.agent.model.as_deref(),
+            plan: Some(&self.plan),
+        }
+    }
 }
 
 /// The default for how often an unusable answer is requested again.
@@ -361,7 +380,7 @@ pub fn prepare_new_run(
     location: &Location,
     definition: &CompiledDefinition,
     ground: Workspace,
-    agent: Agent,
+    agents: RunAgents,
     wishes: &RunRequest,
 ) -> Result<PreparedRun, Failure> {
     let Host { home, journal, config, .. } = host;
@@ -413,8 +432,9 @@ pub fn prepare_new_run(
         params,
         task,
         set: wishes.set.clone(),
-        provider: wishes.provider.clone(),
-        model: wishes.model.clone(),
+        provider: wishes.agent.agent.clone(),
+        model: wishes.agent.model.clone(),
+        agents: agents.plan().clone(),
         script,
         iterations_max,
         repairs_max,
@@ -422,11 +442,11 @@ pub fn prepare_new_run(
         wait_max_ms: wishes.wait_max_ms,
         poll_interval_ms: config.verdict.poll_interval.map(milliseconds_of_duration),
         budget: wishes.budget,
-        notional: agent.is_notional(),
+        notional: agents.is_notional(),
         load: wishes.load.clone(),
         sandboxed: ground.sandbox.is_some(),
         settings,
-        programs: locate_programs(&agent, ground.sandbox.as_ref()),
+        programs: locate_programs(&agents, ground.sandbox.as_ref()),
         asks_max: price.asks_max(),
         report_dir: reads_report_dir(&flow).then(|| home.reports(id).display().to_string().into()),
         place: ground.place.clone(),
@@ -441,7 +461,7 @@ pub fn prepare_new_run(
         trees: ground.trees,
         main: ground.main,
         sandbox: ground.sandbox,
-        ..build_executor_settings(host, &book, agent, work, effects, tell)
+        ..build_executor_settings(host, &book, agents, work, effects, tell)
     };
     let log = match &definition.settings.log {
         Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &[])?),
@@ -471,12 +491,11 @@ pub(crate) fn sealed_files<'f>(files: impl Iterator<Item = &'f str>) -> Vec<Path
 }
 
 /// The programs that Cuegate starts itself, with their paths.
-fn locate_programs(agent: &Agent, sandbox: Option<&Sandbox>) -> BTreeMap<String, String> {
+fn locate_programs(agents: &RunAgents, sandbox: Option<&Sandbox>) -> BTreeMap<String, String> {
     let located = ["git", "sh"].map(|name| Some((name, locate_program(name)?.display().to_string())));
-    let agent = agent.inspection.at.clone().map(|at| ("agent", at));
     let bwrap = sandbox.and_then(Sandbox::bwrap_program).map(|bwrap| ("bwrap", bwrap.display().to_string()));
-    let all = located.into_iter().chain([agent, bwrap]).flatten();
-    all.map(|(name, path)| (name.to_owned(), path)).collect()
+    let all = located.into_iter().chain([bwrap]).flatten();
+    all.map(|(name, path)| (name.to_owned(), path)).chain(agents.programs()).collect()
 }
 
 fn milliseconds_of_duration(span: Duration) -> u64 {

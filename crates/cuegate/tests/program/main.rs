@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
 #[cfg(target_os = "linux")]
+mod agent_roles;
 mod agents;
 mod apply;
 mod attacks;

@@ -36,7 +36,7 @@ pub(super) fn answers_question(decider: &mut Decider<'_>, scope: &AskScope<'_>, 
         format!("The answer to your question:\n{response}\n\nGo on with your work.").into(),
     )];
     let follow = Some(FollowUpMessage { say, after: Some(question) });
-    decider.emit(Event::AskRequested(AskRequest { follow, ..scope.asking.again(step, member) }));
+    decider.request_ask(AskRequest { follow, ..scope.asking.again(step, member) });
     true
 }
 

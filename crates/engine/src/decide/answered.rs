@@ -407,7 +407,7 @@ pub(super) fn request_judge(
     judging: JudgedAnswer,
 ) {
     let request = AskRequest::own(step, member, AskKind::Judge);
-    decider.emit(Event::AskRequested(AskRequest { context: AskContext::Judge(judging), ..request }));
+    decider.request_ask(AskRequest { context: AskContext::Judge(judging), ..request });
 }
 
 /// A known outcome: it may still select no step, which makes the answer a bad one.

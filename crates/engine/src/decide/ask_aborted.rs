@@ -51,5 +51,5 @@ pub(super) fn out_of_time(decider: &mut Decider<'_>, seen: Option<TreeChange>) {
 /// Puts an ask anew, as it was.
 pub(super) fn repeat_ask(decider: &mut Decider<'_>, name: &Str, member: Option<u16>, asking: &PendingAsk) {
     let request = asking.again(name, member);
-    decider.emit(Event::AskRequested(AskRequest { waited_ms: asking.waited_ms, ..request }));
+    decider.request_ask(AskRequest { waited_ms: asking.waited_ms, ..request });
 }

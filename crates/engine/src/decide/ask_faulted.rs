@@ -54,6 +54,7 @@ pub(super) fn receive_fault(
         step: asked.name.clone(),
         class: fault.class,
         message: fault.message.clone(),
+        agent: asking.agent.clone(),
         usage: fault.usage,
         usage_unknown: fault.usage_unknown,
         spoilt: spoilt.clone(),
@@ -79,6 +80,9 @@ pub(super) fn receive_fault(
     if spoilt.is_some() {
         // The retold prompt holds all that the conversation held.
         ask_aborted::repeat_ask(decider, &name, member, asking);
+        return;
+    }
+    if step_in(decider, ask, &scope, &fault) {
         return;
     }
     let tries = asking.faults + 1;
@@ -147,6 +151,43 @@ pub(super) fn receive_fault(
     }
 }
 
+/// Lets the next agent of the chain step in for one that is out. Returns whether it decided what follows: a call without a
+/// chain waits for its agent, as does one whose agents are all out.
+fn step_in(decider: &mut Decider<'_>, ask: CommandId, scope: &AskScope<'_>, fault: &Fault) -> bool {
+    let AskScope { asked, member, ref asking, .. } = *scope;
+    let started = decider.run.started();
+    let chain = started.chain_of_call(&scope.step.name, &asking.context);
+    let choice = asking.agent.clone().unwrap_or_else(|| started.usual_agent());
+    if chain.len() < 2 {
+        return false;
+    }
+    let Some((any_model, until_ms)) = decider.run.find_outage(&choice, fault, decider.now) else {
+        return false;
+    };
+    let (name, step) = (scope.step.name.clone(), asked.name.clone());
+    decider.emit(Event::AgentOut { ask, step, choice, any_model, class: fault.class, until_ms });
+    let next = decider.run.choose_agent(&asking.again(&name, member), decider.now);
+    let next = next.unwrap_or_else(|| decider.run.started().usual_agent());
+    let next_until = decider.run.agent_out_until(&next, decider.now);
+    let Some(until_ms) = next_until else {
+        ask_aborted::repeat_ask(decider, &name, member, asking);
+        return true;
+    };
+    let detail = format!("all agents of `{}` are out; {}", asked.name, describe_fault(fault));
+    let Some(until_ms) = until_ms else {
+        suspend_run(decider, WaitKind::Environment, detail, None);
+        return true;
+    };
+    let pause = u64::try_from(until_ms.saturating_sub(decider.now)).unwrap_or(0);
+    let waited = asking.waited_ms.saturating_add(pause);
+    if waited <= decider.run.started().wait_max_ms {
+        repeat_ask_later(decider, &name, member, asking, pause, waited);
+    } else {
+        suspend_run(decider, WaitKind::Quota, detail, Some(until_ms));
+    }
+    true
+}
+
 /// The session that the agent no longer has, or that has no room for another message. The ask is put once more without
 /// it: a second fault of this kind does not continue a session.
 fn spoilt_session(asked: &Step<StepId>, fault: &Fault) -> Option<Str> {
@@ -176,7 +217,7 @@ fn repeat_ask_later(
 ) {
     let not_before_ms = Some(decider.now.saturating_add_unsigned(pause_ms));
     let request = asking.again(name, member);
-    decider.emit(Event::AskRequested(AskRequest { not_before_ms, waited_ms, ..request }));
+    decider.request_ask(AskRequest { not_before_ms, waited_ms, ..request });
 }
 
 /// Suspends the run. The ask stays pending and is repeated on resume.

@@ -126,7 +126,7 @@ pub(super) fn resume_run(decider: &mut Decider<'_>, mut resume: ResumeSettings) 
     }
     for (step, member, asking) in stale {
         // At once, even if the provider's limit lasts: the user may have changed the account.
-        decider.emit(Event::AskRequested(asking.again(&step, member)));
+        decider.request_ask(asking.again(&step, member));
     }
 }
 
@@ -158,6 +158,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: ResumeSettings) {
         provider: resume.provider,
         script: resume.script,
         model: resume.model,
+        agents: resume.agents,
         wait_max_ms: resume.wait_max_ms,
         notional: resume.notional,
         budget: resume.budget,

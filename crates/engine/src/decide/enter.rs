@@ -85,7 +85,7 @@ fn enter_at(
 fn ask_selector(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, selector: StepId) {
     let context = AskContext::Select(decider.flow.step(selector).name.clone());
     let request = AskRequest::own(step, member, AskKind::Judge);
-    decider.emit(Event::AskRequested(AskRequest { context, ..request }));
+    decider.request_ask(AskRequest { context, ..request });
 }
 
 /// Begins the work of an entered step.
@@ -191,7 +191,7 @@ pub(super) fn kind_of(role: Role) -> AskKind {
 }
 
 pub(super) fn request_ask(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, kind: AskKind) {
-    decider.emit(Event::AskRequested(AskRequest::own(step, member, kind)));
+    decider.request_ask(AskRequest::own(step, member, kind));
 }
 
 /// Suspends the run with a question. With `again` the step is done again with the answer.

@@ -118,7 +118,7 @@ pub(super) fn ask_again(decider: &mut Decider<'_>, wanted: impl Fn(&Member) -> b
     let again = (0..).zip(members).filter(|(_, member)| !member.skipped && wanted(member));
     let again: Vec<(u16, Str)> = again.map(|(index, member)| (index, member.step.clone())).collect();
     for (index, step) in again {
-        decider.emit(Event::AskRequested(AskRequest::own(&step, Some(index), AskKind::Work)));
+        decider.request_ask(AskRequest::own(&step, Some(index), AskKind::Work));
     }
 }
 

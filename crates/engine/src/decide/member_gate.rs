@@ -95,7 +95,7 @@ pub(super) fn receive_member_command_result(
         let say = render_template(&decider.run, step, mend, Some(&failure));
         let follow = Some(FollowUpMessage { say, after: Some(proof.claim.answer) });
         let request = AskRequest::own(&name, Some(at), AskKind::Remedy);
-        decider.emit(Event::AskRequested(AskRequest { follow, ..request }));
+        decider.request_ask(AskRequest { follow, ..request });
     } else {
         let why = format!("the quality gate `{}` fails: {ended}", validator.name);
         join::member_ended(

@@ -31,7 +31,7 @@ use crate::{
     completion::{Completion, Moment, Tools},
     effect::RunEnd,
     event::Event,
-    event_types::{EndState, PendingEntry, StepAnswer},
+    event_types::{AskRequest, EndState, PendingEntry, StepAnswer},
     run::Run,
 };
 
@@ -127,6 +127,12 @@ impl<'f> Decider<'f> {
     fn emit(&mut self, event: Event) {
         self.run.apply(&event);
         self.decision.events.push(event);
+    }
+
+    /// Makes an ask pending, of the agent whose turn it is.
+    fn request_ask(&mut self, request: AskRequest) {
+        let agent = self.run.choose_agent(&request, self.now);
+        self.emit(Event::AskRequested(AskRequest { agent, ..request }));
     }
 
     /// Journals the tools that an agent used.

@@ -116,7 +116,7 @@ fn write_report(
 
 fn request_report(decider: &mut Decider<'_>, step: &Step<StepId>, member: Option<u16>, owing: OwedReport) {
     let request = AskRequest::own(&step.name, member, AskKind::Report);
-    decider.emit(Event::AskRequested(AskRequest { context: AskContext::Report(owing), ..request }));
+    decider.request_ask(AskRequest { context: AskContext::Report(owing), ..request });
 }
 
 /// What follows when an outcome was read. Only named ones come out of answers.

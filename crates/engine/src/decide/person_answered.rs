@@ -58,7 +58,7 @@ pub(super) fn receive_person_answer(decider: &mut Decider<'_>, text: &str, found
                 PromptPart::Text("\n\nGo on with your work.".into()),
             ];
             let follow = Some(FollowUpMessage { say, after: decider.run.context.question.clone() });
-            decider.emit(Event::AskRequested(AskRequest { follow, ..asking.again(&node.step, None) }));
+            decider.request_ask(AskRequest { follow, ..asking.again(&node.step, None) });
         }
         // Members that were blocked left no rule to follow: only they are asked again, and their prompt tells the answer.
         Work::Joining(_) => join::ask_again(decider, |member| member.blocked || member.crashed),

@@ -33,11 +33,11 @@ pub(super) fn reject_answer(
     if asking.repairs < decider.run.spending.repairs_max {
         let say = render_repair_prompt(&bad.why, asked, asking, decider);
         let follow = follow_up(decider, &say, answer);
-        decider.emit(Event::AskRequested(AskRequest {
+        decider.request_ask(AskRequest {
             kind: AskKind::Repair,
             follow: Some(follow),
             ..asking.again(&step.name, member)
-        }));
+        });
         return;
     }
     if let Some(index) = member {

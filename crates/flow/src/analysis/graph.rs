@@ -69,7 +69,7 @@ pub(crate) fn list_asked_steps(flow: &Flow, at: usize) -> impl Iterator<Item = S
 }
 
 /// The steps that a gate asks when it cannot read an outcome by itself.
-pub(crate) fn judges_of_gate(gate: &Gate<StepId>) -> impl Iterator<Item = StepId> {
+pub fn judges_of_gate(gate: &Gate<StepId>) -> impl Iterator<Item = StepId> {
     let (readers, joining): (&[OutcomeReader<StepId>], &[StepId]) = match gate {
         Gate::Readers(readers) => (readers, &[]),
         Gate::Join { judges, .. } => (&[], judges),

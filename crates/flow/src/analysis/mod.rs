@@ -21,4 +21,5 @@ pub(crate) mod schema;
 pub mod state_graph;
 
 pub use extractor_yields::ExtractorShape;
+pub use graph::judges_of_gate;
 pub use schema::ImpossiblePart;

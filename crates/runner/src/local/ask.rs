@@ -10,14 +10,13 @@ use cuegate_engine::{
 };
 use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_provider::{
-    self as provider, Activity, AnswerReader, Capabilities, CutUsage, Fault, FaultClass, PreparedAsk,
-    calling_session,
+    self as provider, Activity, AnswerReader, CutUsage, Fault, FaultClass, PreparedAsk, calling_session,
 };
 use tokio::sync::watch;
 
 use super::{
-    ExecutorSettings, LocalExecutor, end_of, former_start, is_cut, run_blocking, tool_log::ToolLog,
-    wait_until,
+    CalledAgent, ExecutorSettings, LocalExecutor, end_of, former_start, is_cut, run_blocking,
+    tool_log::ToolLog, wait_until,
 };
 use crate::{
     activity::ActivityLog,
@@ -67,14 +66,22 @@ impl LocalExecutor {
             return Ok(None);
         }
         let dir = self.setting.home.command(&self.setting.run, command.id);
-        let can = self.setting.provider.capabilities();
-        let (request, put) = self.request(flow, &command, &dir, can)?;
+        let Some(agent) = self.setting.agents.agent_of_call(command.agent.as_ref()) else {
+            let name = command.agent.as_ref().map_or("", |choice| &choice.agent);
+            let fault = Fault::new(FaultClass::MissingProgram, format!("the run has no agent `{name}`"));
+            let completion =
+                Completion::Faulted { ask: command.id, fault: translate::convert_fault(fault), seen: None };
+            return Ok(Some(CommandResult { completion, texts: Vec::new() }));
+        };
+        let provider = &*agent.provider;
+        let can = provider.capabilities();
+        let (request, put) = self.request(flow, &command, &dir, agent)?;
         let mut log = ToolLog::default();
         let main_before = if can.edits { self.main_checkout().await? } else { None };
         let (began, started) = (SystemTime::now(), Instant::now());
         let prepared = {
             let _named = self.name_git()?;
-            self.setting.provider.prepare(&request)
+            provider.prepare(&request)
         };
         let outcome = match prepared {
             Err(fault) => AskOutcome::back(Err(fault)),
@@ -84,7 +91,8 @@ impl LocalExecutor {
             }
             Ok(PreparedAsk::Process { launch, reader }) => {
                 let reader = provider::wrap_redacting_reader(reader);
-                self.process(&command, &dir, &request, (launch, reader), &mut log, &mut cut).await?
+                self.process(&command, &dir, (provider, &request), (launch, reader), &mut log, &mut cut)
+                    .await?
             }
         };
         let (result, other_provider) = match outcome {
@@ -110,7 +118,7 @@ impl LocalExecutor {
                 && !self.setting.spares_new_files
                 && other_provider.is_none()
                 && !command.boundary.permission.may_write()
-                && !self.setting.provider.writes(&request);
+                && !provider.writes(&request);
         }
         let (tools, mut texts) = log.finish();
         if let Some(seen) = &seen
@@ -135,10 +143,8 @@ impl LocalExecutor {
             }
             Ok(answer) => {
                 let provider::Request { prompt, system: system_prompt, .. } = request;
-                let mut answer = translate::convert_answer(
-                    answer,
-                    other_provider.as_deref().unwrap_or(self.setting.provider.name()),
-                );
+                let mut answer =
+                    translate::convert_answer(answer, other_provider.as_deref().unwrap_or(provider.name()));
                 if other_provider.is_some() {
                     // The session of another provider cannot be continued, and how that ask was put is unknown.
                     (answer.session, answer.totals) = (None, None);
@@ -163,9 +169,10 @@ impl LocalExecutor {
         flow: &Flow,
         command: &AskCommand,
         dir: &Path,
-        can: Capabilities,
+        agent: &CalledAgent,
     ) -> Result<(provider::Request, AskDelivery), Error> {
         let ExecutorSettings { journal, run, fence_key, .. } = &self.setting;
+        let can = agent.provider.capabilities();
         let join = |parts| join_prompt_parts(&**journal, run, fence_key, parts);
         // A session that must not change can only be forked.
         let session =
@@ -185,7 +192,7 @@ impl LocalExecutor {
             system.clear();
         }
         let schema = command.schema.map(|schema| flow.schema(schema).value().clone());
-        let held = schema.as_ref().map(|schema| self.setting.provider.holds(schema));
+        let held = schema.as_ref().map(|schema| agent.provider.holds(schema));
         if let (Some(schema), Some(false)) = (&schema, held) {
             prompt.push_str(&schema_text(schema));
         }
@@ -208,7 +215,7 @@ impl LocalExecutor {
                 fork: can.fork,
                 totals: session.totals,
             }),
-            model: self.model(command),
+            model: agent.model_of_call(command),
             work: self.setting.cwd.clone(),
             readable: self.readable(),
             scratch: dir.join(FILES),
@@ -225,26 +232,17 @@ impl LocalExecutor {
         outside.then_some(reports).into_iter().collect()
     }
 
-    /// The provider's name of the model: the one set for all asks, else the definition's, else the default.
-    fn model(&self, command: &AskCommand) -> Option<String> {
-        let named = command.model.as_ref();
-        self.setting
-            .model
-            .clone()
-            .or_else(|| self.setting.models.get(named?).cloned())
-            .or_else(|| self.setting.default_model.clone())
-    }
-
     /// The reader for the output of a former start, and the name of its provider if that is not the current one. `None`
     /// when no provider can read it any more.
     fn former_reader(
         &self,
         dir: &Path,
+        asked: &str,
         request: &provider::Request,
         own: Box<dyn AnswerReader>,
     ) -> Option<(Option<String>, Box<dyn AnswerReader>)> {
         let name = std::fs::read_to_string(dir.join(FILES).join(ASKED)).unwrap_or_default();
-        if name.is_empty() || name == self.setting.provider.name() {
+        if name.is_empty() || name == asked {
             return Some((None, own));
         }
         match (self.setting.former)(&name)?.prepare(request) {
@@ -260,7 +258,7 @@ impl LocalExecutor {
         &self,
         command: &AskCommand,
         dir: &Path,
-        request: &provider::Request,
+        (agent, request): (&dyn provider::Provider, &provider::Request),
         (launch, mut reader): (provider::Launch, Box<dyn AnswerReader>),
         log: &mut ToolLog,
         cut: &mut watch::Receiver<bool>,
@@ -268,21 +266,27 @@ impl LocalExecutor {
         let id = command.id;
         match process::end_former_start(dir).await? {
             FormerStart::None => {}
-            FormerStart::Whole(finished) => match self.former_reader(dir, request, reader) {
+            FormerStart::Whole(finished) => match self.former_reader(dir, agent.name(), request, reader) {
                 Some((name, reader)) => return Ok(with_provider(name, read_rest(reader, &finished, 0, log))),
                 None => return Ok(AskOutcome::Cut(CutUsage { unknown: true, ..CutUsage::default() })),
             },
             FormerStart::Cut { stdout } => {
                 self.clear_locks(former_start(dir)).await?;
-                let Some((_, reader)) = self.former_reader(dir, request, reader) else {
+                let Some((_, reader)) = self.former_reader(dir, agent.name(), request, reader) else {
                     return Ok(AskOutcome::Cut(CutUsage { unknown: true, ..CutUsage::default() }));
                 };
                 return Ok(AskOutcome::Cut(read_cut(reader, &stdout, 0, request.cap, log)));
             }
         }
+        // Another agent may step in for one whose program is gone; a sandbox would only report that something exited.
+        if cuegate_provider::locate_program(&launch.program).is_none() {
+            let message =
+                format!("`{}`, the program of {}, was not found", launch.program.display(), agent.name());
+            return Ok(AskOutcome::back(Err(Fault::new(FaultClass::MissingProgram, message))));
+        }
         self.restore(command.tree.as_ref()).await?;
         let mut files = launch.files;
-        files.push((ASKED.to_owned(), self.setting.provider.name().into()));
+        files.push((ASKED.to_owned(), agent.name().into()));
         write_files(&request.scratch, &files).await?;
         let started = SystemTime::now();
         let mut env = launch.env;
@@ -302,13 +306,12 @@ impl LocalExecutor {
             output_max: ASK_OUTPUT_MAX,
             ..Launch::new(cuegate_provider::locate_or_missing(launch.program), self.setting.cwd.clone())
         };
-        let provider = &self.setting.provider;
-        let writes = match provider.writes(request) {
+        let writes = match agent.writes(request) {
             true => TreeAccess::All,
             false if self.setting.spares_new_files => TreeAccess::Files,
             false => TreeAccess::Ignored,
         };
-        let kind = ProcessKind::Agent { writes, needs: provider.needs() };
+        let kind = ProcessKind::Agent { writes, needs: agent.needs() };
         // Dropped when this returns: no process is left in the sandbox then, and the working tree can be inspected.
         let (launch, _used) = self.sandboxed(id, dir, Some(FILES), launch, kind)?;
         let mut child = process::start_command(&self.setting.shim, dir, &launch).await?;
@@ -359,7 +362,7 @@ impl LocalExecutor {
                     let warning = format!(
                         "`{}`: no activity of {} for {}; the call is stopped after {}",
                         command.step,
-                        provider.name(),
+                        agent.name(),
                         format_duration(idle.since.elapsed()),
                         format_duration(self.setting.ask_timeout)
                     );

@@ -18,6 +18,8 @@ use crate::{
 
 /// The subject of a line about the run as a whole.
 const RUN: &str = "run";
+/// Follows the name of an agent that cannot be called.
+const OUT: &str = " is out";
 /// Precedes the names of the reports that an ask wrote.
 const WROTE: &str = ", wrote ";
 
@@ -62,7 +64,7 @@ impl<'t> LineBuilder<'t> {
                     }
                 }
             }
-            Event::AskRequested(request) => self.asked(request),
+            Event::AskRequested(request) => self.asked(fold, request),
             Event::Answered { ask, step, kind, usage, duration_ms, put, .. } => {
                 let (line_kind, who) = subject_of_ask(fold, *ask, step);
                 let kind = match kind {
@@ -88,6 +90,14 @@ impl<'t> LineBuilder<'t> {
                         format!("{}: {}{took}", clean_to_one_line(&call.tool), tool_result(call.result));
                     self.lines.push(TimelineLine::new(LineKind::Aside, &who, what).detail(&call.target));
                 }
+            }
+            Event::AgentOut { choice, until_ms, .. } => {
+                let until = until_ms.map_or(String::new(), |until| {
+                    let out_ms = u64::try_from(until.saturating_sub(self.at_ms)).unwrap_or(0);
+                    format!(" for {}", format_duration(out_ms))
+                });
+                let what = format!("{choice}{OUT}{until}");
+                self.lines.push(TimelineLine::new(LineKind::Aside, RUN, what));
             }
             Event::AskCut { ask, step, usage, .. } => {
                 let (kind, who) = subject_of_ask(fold, *ask, step);
@@ -331,9 +341,14 @@ impl<'t> LineBuilder<'t> {
     }
 
     /// Marks the line before an ask as unfinished: a retry, a judge or a missing report follows.
-    fn asked(&mut self, request: &AskRequest) {
-        let AskRequest { kind, not_before_ms, context, .. } = request;
+    fn asked(&mut self, fold: &RunFold, request: &AskRequest) {
+        let AskRequest { kind, not_before_ms, context, agent, .. } = request;
         let Some(line) = self.lines.last_mut() else { return };
+        if line.kind == LineKind::Aside && line.what.contains(OUT) && not_before_ms.is_none() {
+            let next = agent.as_ref().map_or_else(|| fold.provider().to_owned(), ToString::to_string);
+            line.way.push_str(&format!(" → {next} steps in"));
+            return;
+        }
         if !matches!(line.kind, LineKind::Ask | LineKind::Member) || !line.target.is_empty() {
             return;
         }

@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{
     AskKind, AskRequest, CommandId, EndState, Event, FaultClass, ReportVersion, RowEnd, RunResumed,
-    SuspensionCause, ToolCall, Usage, WaitKind,
+    SuspensionCause, ToolCall, WaitKind,
 };
 use cuegate_flow::Str;
 
 use super::action_blocks::EffectState;
-use super::open_rows::{OpenRow, PendingAsk, add_usage_saturating, apply_row_end, is_unpriced};
+use super::open_rows::{OpenRow, PendingAsk, add_usage_saturating, apply_row_end};
+use super::pending_command::PendingCommand;
 use super::view::{
-    CheckOutcome, FaultRow, HandoffRow, Liveness, OpenVisit, PendingCommand, QuestionRow, RunState, RunView,
-    ToolRow, ValidatorRow, VisitRow,
+    CheckOutcome, FaultRow, HandoffRow, Liveness, OpenVisit, QuestionRow, RunState, RunView, ToolRow,
+    ValidatorRow, VisitRow,
 };
 use crate::names::Names;
 use crate::stamped::StampedRecord;
@@ -39,7 +40,7 @@ pub struct RunFold {
     /// The current step when it does not count as an iteration.
     aside: Option<OpenRow>,
     /// Asks that are pending.
-    requests: BTreeMap<CommandId, PendingAsk>,
+    pub(super) requests: BTreeMap<CommandId, PendingAsk>,
     commands: BTreeMap<Option<u16>, PendingCommand>,
     /// Pending checks of the completion rule.
     looks: Vec<PendingCommand>,
@@ -47,7 +48,7 @@ pub struct RunFold {
     acted_ms: Option<i64>,
     /// How often each step outside the iteration count was entered: the events do not number these visits.
     aside_visits: BTreeMap<Str, u32>,
-    changed: BTreeSet<String>,
+    pub(super) changed: BTreeSet<String>,
     /// The record that entered the current step.
     entered: u64,
     /// The record of the last ask that was cut off, and its member.
@@ -147,6 +148,7 @@ impl RunFold {
             kind: request.kind,
             since_ms: request.since_ms,
             not_before_ms: request.not_before_ms,
+            agent: request.agent.clone(),
         });
         asks.chain(self.commands.values().cloned()).chain(self.looks.clone()).collect()
     }
@@ -280,7 +282,7 @@ impl RunFold {
                 self.view.state = RunState::Suspended(waiting.clone());
             }
             Event::Resumed(resumed) => {
-                let RunResumed { iterations_max, provider, model, notional, .. } = resumed;
+                let RunResumed { iterations_max, provider, model, agents, notional, .. } = resumed;
                 self.view.continues();
                 self.view.iterations_max = iterations_max.unwrap_or(self.view.iterations_max);
                 if let Some(provider) = provider {
@@ -288,6 +290,9 @@ impl RunFold {
                 }
                 if model.is_some() {
                     self.view.model = model.clone();
+                }
+                if let Some(agents) = agents {
+                    self.view.agents.clone_from(agents);
                 }
                 // A resumed run may use another login: an API key pays, a subscription makes the cost notional.
                 self.view.notional = notional.unwrap_or(self.view.notional);
@@ -334,6 +339,7 @@ impl RunFold {
             | Event::CounterSet { .. }
             | Event::MonitorFired { .. }
             | Event::Reserved { .. }
+            | Event::AgentOut { .. }
             | Event::Overspent { .. }
             | Event::SandboxDenied { .. }
             | Event::ChangedByOthers { .. }
@@ -376,13 +382,20 @@ impl RunFold {
     }
 
     fn asked(&mut self, seq: u64, at_ms: i64, request: &AskRequest) {
-        let AskRequest { step, member, kind, not_before_ms, .. } = request;
+        let AskRequest { step, member, kind, not_before_ms, agent, .. } = request;
         let (member, kind, not_before_ms) = (*member, *kind, *not_before_ms);
         // A step or a member has at most one pending ask: the newest.
         self.requests.retain(|_, request| request.member != member);
         let repeats_cut = self.cut_at == Some((seq, member));
-        let request =
-            PendingAsk { step: step.clone(), member, kind, since_ms: at_ms, not_before_ms, repeats_cut };
+        let request = PendingAsk {
+            step: step.clone(),
+            member,
+            kind,
+            since_ms: at_ms,
+            not_before_ms,
+            agent: agent.as_ref().map(|choice| choice.agent.clone()),
+            repeats_cut,
+        };
         self.requests.insert(CommandId::new(seq, member), request);
         if let Some(aside) = &mut self.aside {
             aside.asked.get_or_insert(kind);
@@ -391,6 +404,11 @@ impl RunFold {
             let track = || OpenRow::new(step, visit, attempt, None, at_ms);
             open.members.entry(index).or_insert_with(track);
         }
+    }
+
+    /// The usual agent.
+    pub(crate) fn provider(&self) -> &str {
+        &self.view.provider
     }
 
     /// The request of a pending ask.
@@ -404,7 +422,7 @@ impl RunFold {
     }
 
     /// The row of an ask: of a member, of a monitor's judge, else of the open visit.
-    fn track(&mut self, member: Option<u16>) -> Option<&mut OpenRow> {
+    pub(super) fn track(&mut self, member: Option<u16>) -> Option<&mut OpenRow> {
         if self.aside.as_ref().is_some_and(|aside| aside.step.starts_with(MONITOR)) {
             return self.aside.as_mut();
         }
@@ -413,70 +431,6 @@ impl RunFold {
             Some(index) if open.members.contains_key(&index) => open.members.get_mut(&index),
             _ => Some(open),
         }
-    }
-
-    fn answered(&mut self, event: &Event) {
-        let Event::Answered {
-            ask, step, kind, usage, model, session, changed_files, put, output, text, ..
-        } = event
-        else {
-            return;
-        };
-        self.view.unpriced += u64::from(usage.cost_usd.is_none());
-        self.view.ways.add(put.as_ref());
-        let request = self.requests.remove(ask);
-        add_usage_saturating(&mut self.view.usage, usage);
-        self.view.asks.add(*kind);
-        self.changed.extend(changed_files.iter().cloned());
-        if model.is_some() {
-            self.view.model = model.clone();
-        }
-        let Some(track) = self.track(request.and_then(|request| request.member)) else { return };
-        track.asks += 1;
-        add_usage_saturating(&mut track.usage, usage);
-        track.changed.extend(changed_files.iter().cloned());
-        // Judges and checks have their own sessions, and a report is asked for in a fork of the step's session.
-        if track.step == *step && *kind != AskKind::Report {
-            let answer = output.as_ref().or(text.as_ref());
-            track.answer = answer.map(|answer| answer.digest.clone());
-            track.session = session.as_deref().map(Str::from).or(track.session.take());
-            track.model = model.as_deref().map(Str::from).or(track.model.take());
-        }
-    }
-
-    /// Counts the usage observed before the ask was cut off: a lower bound.
-    fn cut(&mut self, ask: CommandId, usage: &Usage, usage_unknown: bool) {
-        let request = self.requests.remove(&ask);
-        add_usage_saturating(&mut self.view.usage, usage);
-        self.view.cut += 1;
-        self.view.unknown += u64::from(usage_unknown || is_unpriced(usage));
-        if let Some(track) = self.track(request.and_then(|request| request.member)) {
-            add_usage_saturating(&mut track.usage, usage);
-        }
-    }
-
-    fn faulted(&mut self, at_ms: i64, event: &Event) {
-        let Event::Faulted { ask, step, class, message, usage, usage_unknown, changed_files, .. } = event
-        else {
-            return;
-        };
-        let request = self.requests.remove(ask);
-        add_usage_saturating(&mut self.view.usage, usage);
-        self.view.unknown += u64::from(*usage_unknown || is_unpriced(usage));
-        self.changed.extend(changed_files.iter().cloned());
-        let track = self.track(request.and_then(|request| request.member));
-        let visit = track.as_ref().map_or(1, |track| track.visit);
-        if let Some(track) = track {
-            add_usage_saturating(&mut track.usage, usage);
-            track.changed.extend(changed_files.iter().cloned());
-        }
-        self.view.faults.push(FaultRow {
-            step: step.clone(),
-            visit,
-            class: *class,
-            message: message.clone(),
-            at_ms,
-        });
     }
 
     fn tools_used(&mut self, ask: CommandId, step: &Str, calls: &[ToolCall], more: u64) {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_engine::{ReportFile, SuspensionCause, ToolResult, Usage};
+use cuegate_engine::{AgentChoice, AgentPlan, ReportFile, SuspensionCause, ToolResult, Usage};
+use cuegate_flow::Str;
 use serde_json::{Map, Value, json};
 
 use super::view::{CheckOutcome, FaultRow, QuestionRow, RunState, RunView, VisitRow, waits_for};
@@ -37,6 +38,9 @@ impl RunView {
             put("live", json!(false));
         }
         put("provider", json!(self.provider));
+        if !self.agents.is_usual() {
+            put("agents", json_of_agent_plan(&self.agents));
+        }
         put("model", json!(self.model));
         put("place", json!({ "work": self.place.work, "branch": self.place.branch }));
         put("iterations", json!(self.iterations));
@@ -190,6 +194,7 @@ impl RunView {
             put("transition", json!(transition));
         }
         put("session", json!(row.session));
+        put("agent", json!(row.agent));
         put("model", json!(row.model));
         put("asks", json!(row.asks));
         put("tokens", json_of_tokens(&row.usage));
@@ -236,11 +241,28 @@ fn json_of_question(row: &QuestionRow, is_answered: bool, texts: Texts<'_>) -> V
     })
 }
 
+/// The agents that a run would call: `{usual stand_ins[] steps{STEP[]} reports{STEP[]}}`.
+pub fn json_of_agents(usual: Option<&AgentChoice>, plan: &AgentPlan) -> Value {
+    let mut json = json_of_agent_plan(plan);
+    json["usual"] = json!(usual.map(ToString::to_string));
+    json
+}
+
+/// `{stand_ins[], steps{STEP[]}, reports{STEP[]}}`, agents as `AGENT` or `AGENT:MODEL`.
+pub(crate) fn json_of_agent_plan(plan: &AgentPlan) -> Value {
+    let list = |chain: &[AgentChoice]| -> Value { chain.iter().map(ToString::to_string).collect() };
+    let map = |chains: &BTreeMap<Str, Vec<AgentChoice>>| -> Value {
+        chains.iter().map(|(step, chain)| (step.to_string(), list(chain))).collect::<Map<_, _>>().into()
+    };
+    json!({ "stand_ins": list(&plan.stand_ins), "steps": map(&plan.steps), "reports": map(&plan.reports) })
+}
+
 fn json_of_fault(fault: &FaultRow) -> Value {
     json!({
         "step": fault.step,
         "visit": fault.visit,
         "class": fault.class.as_str(),
+        "agent": fault.agent,
         "message": fault.message,
         "at": format_rfc3339(fault.at_ms),
     })

@@ -16,6 +16,8 @@ pub(crate) struct PendingAsk {
     pub(super) kind: AskKind,
     pub(super) since_ms: i64,
     pub(super) not_before_ms: Option<i64>,
+    /// The agent, if not the usual one.
+    pub(super) agent: Option<String>,
     /// Whether it repeats an interrupted ask. No agent works on it until the run is resumed.
     pub(super) repeats_cut: bool,
 }
@@ -34,6 +36,7 @@ pub(crate) struct OpenRow {
     pub(super) changed: BTreeSet<String>,
     pub(super) violations: Vec<String>,
     pub(super) session: Option<Str>,
+    pub(super) agent: Option<Str>,
     pub(super) model: Option<Str>,
     pub(super) check: Option<Box<CheckOutcome>>,
     /// The digest of its last answer.
@@ -60,6 +63,7 @@ impl OpenRow {
             overridden_by: None,
             remedy: self.remedy.clone(),
             session: self.session.clone(),
+            agent: self.agent.clone(),
             model: self.model.clone(),
             asks: self.asks,
             usage: self.usage,
@@ -79,8 +83,8 @@ impl RunFold {
     pub(super) fn push_row(&mut self, mut row: VisitRow) {
         let names = &mut self.names;
         row.step = names.share(&row.step);
-        let VisitRow { outcome, target, overridden_by, remedy, model, parent, why, .. } = &mut row;
-        for name in [outcome, target, overridden_by, remedy, model, parent, why] {
+        let VisitRow { outcome, target, overridden_by, remedy, agent, model, parent, why, .. } = &mut row;
+        for name in [outcome, target, overridden_by, remedy, agent, model, parent, why] {
             names.share_in(name);
         }
         // Steps that go on with a conversation follow each other.

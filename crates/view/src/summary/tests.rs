@@ -72,6 +72,7 @@ fn run_json_of_a_remedied_run() {
           "outcome": "next",
           "target": "continuation.fix",
           "session": "s-1",
+          "agent": "scripted",
           "model": "stand-in-1",
           "asks": 1,
           "tokens": {
@@ -93,6 +94,7 @@ fn run_json_of_a_remedied_run() {
           "outcome": "handoff",
           "target": "closure.fix",
           "session": "s-1",
+          "agent": "scripted",
           "model": "stand-in-1",
           "asks": 2,
           "tokens": {
@@ -115,6 +117,7 @@ fn run_json_of_a_remedied_run() {
           "outcome": "closing",
           "target": "continuation.fix",
           "session": "s-1",
+          "agent": "scripted",
           "model": "stand-in-1",
           "asks": 1,
           "tokens": {
@@ -135,6 +138,7 @@ fn run_json_of_a_remedied_run() {
           "outcome": "handoff",
           "target": "closure.fix",
           "session": "s-1",
+          "agent": "scripted",
           "model": "stand-in-1",
           "asks": 1,
           "tokens": {
@@ -156,6 +160,7 @@ fn run_json_of_a_remedied_run() {
           "outcome": "closing",
           "target": "@completed",
           "session": "s-1",
+          "agent": "scripted",
           "model": "stand-in-1",
           "asks": 1,
           "tokens": {
@@ -205,6 +210,7 @@ fn run_json_of_a_remedied_run() {
           "step": "continuation.fix",
           "visit": 2,
           "class": "rate_limited",
+          "agent": "scripted",
           "message": "slow down",
           "at": "2026-11-21T12:00:05.050Z"
         }
@@ -302,7 +308,7 @@ fn waiting_for_a_rate_limit() {
     assert_eq!(json["exit_code"], 3);
     assert_eq!(
         json["faults"],
-        json!([{"step": "initial.fix", "visit": 1, "class": "rate_limited", "message": "come back",
+        json!([{"step": "initial.fix", "visit": 1, "class": "rate_limited", "agent": "scripted", "message": "come back",
             "at": "2026-11-21T12:00:00.050Z"}])
     );
     assert_eq!((&json["cost_usd"], &json["tokens"]), (&json!(null), &json!({"input": 10, "output": 0})));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{
-    AskKind, EndState, FaultClass, Ledger, Place, Reports, RunForked, RunStarted, SuspensionCause, ToolCall,
-    ToolResult, Usage, WaitKind,
+    AgentPlan, EndState, FaultClass, Ledger, Place, Reports, RunForked, RunStarted, SuspensionCause,
+    ToolCall, ToolResult, Usage, WaitKind,
 };
 use cuegate_flow::{Str, model::BlobRef};
 
@@ -12,6 +12,7 @@ use super::{
     action_blocks::{ActionRows, EffectRow},
     answer_modes::AnswerModes,
     asks::AskCounts,
+    pending_command::PendingCommand,
 };
 
 /// Whether a process drives the run. The journal's lease shows this, the records do not.
@@ -75,6 +76,8 @@ pub struct VisitRow {
     pub remedy: Option<Str>,
     /// The session at its end.
     pub session: Option<Str>,
+    /// The agent that answered last.
+    pub agent: Option<Str>,
     /// The model that answered last.
     pub model: Option<Str>,
     /// The number of answered asks of all kinds.
@@ -137,6 +140,8 @@ pub struct FaultRow {
     pub visit: u32,
     /// The class of the fault.
     pub class: FaultClass,
+    /// The agent that failed.
+    pub agent: String,
     /// The error message.
     pub message: String,
     /// When, in milliseconds since 1970.
@@ -204,42 +209,6 @@ pub struct OpenVisit {
     pub remedy: Option<Str>,
 }
 
-/// A pending command of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PendingCommand {
-    /// An ask waits for its answer.
-    Ask {
-        /// The step; for a judge the step that it judges.
-        step: Str,
-        /// The kind of the ask.
-        kind: AskKind,
-        /// Since when, in milliseconds since 1970.
-        since_ms: i64,
-        /// The earliest time of the next try.
-        not_before_ms: Option<i64>,
-    },
-    /// A requested action runs.
-    Effect {
-        action: Str,
-        /// Since when, in milliseconds since 1970.
-        since_ms: i64,
-    },
-    /// A command runs.
-    Command {
-        /// The command on one line.
-        command: String,
-        /// Since when, in milliseconds since 1970.
-        since_ms: i64,
-    },
-    /// The completion rule is checked.
-    Look {
-        /// The part of the completion rule, by its position.
-        condition: Str,
-        /// Since when, in milliseconds since 1970.
-        since_ms: i64,
-    },
-}
-
 /// The run of which another one is a fork.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForkSource {
@@ -278,7 +247,9 @@ pub struct RunView {
     /// Whether a process drives it.
     pub live: Liveness,
     pub provider: String,
-    /// The requested model, else the model that answered last.
+    /// The agents beside that.
+    pub agents: AgentPlan,
+    /// The requested model of the usual agent, else the model with which it answered last.
     pub model: Option<String>,
     /// The validators that failed before the first call.
     pub failed_before: Vec<String>,
@@ -396,6 +367,7 @@ impl RunView {
             reason: None,
             live: Liveness::None,
             provider: String::new(),
+            agents: AgentPlan::default(),
             model: None,
             failed_before: Vec::new(),
             fork: None,
@@ -458,6 +430,7 @@ impl RunView {
         self.task_blob = started.task.clone();
         self.provider = started.provider.clone();
         self.model = started.model.clone();
+        self.agents.clone_from(&started.agents);
         self.failed_before = started.failed_before.clone();
         self.place = started.place.clone();
         self.git = started.tree.is_some();

@@ -3,7 +3,10 @@
 use clap::{Args, ValueEnum};
 use cuegate_engine::Budget;
 
-use crate::config::{BudgetConfig, Minutes, PhasesChoice, PositiveCount, Usd};
+use crate::config::{
+    AgentAssignment, AgentChain, BudgetConfig, Minutes, PhasesChoice, PositiveCount, Usd, parse_assignment,
+    parse_chain,
+};
 
 /// A run of the project.
 #[derive(Debug, Args)]
@@ -46,6 +49,26 @@ pub(crate) struct DefinitionArgs {
     /// How many calls a step of a TAKT workflow takes [default: `phases` in `[takt]` of cuegate.toml, else fused]
     #[arg(long, value_enum)]
     pub(crate) phases: Option<PhasesChoice>,
+}
+
+/// The agents of a run.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct AgentArgs {
+    /// The agent, as `cuegate agents` lists it, or `scripted`; `claude:opus` names its model for all calls too. Of several,
+    /// separated by commas, the next steps in while one is out: its limit is reached, or it cannot be reached
+    #[arg(long, value_name = "AGENT", value_parser = parse_agent_chain)]
+    pub(crate) provider: Option<AgentChain>,
+    /// The agent of a step, a persona, a tag, or of `judge`, `report` or `read-only` calls, as in `review=codex,claude`
+    #[arg(long = "agent", value_name = "ROLE=AGENT", value_parser = parse_assignment)]
+    pub(crate) roles: Vec<AgentAssignment>,
+    /// The model for all calls of the agent; it replaces the models of the definition
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+}
+
+/// Parses `AGENT[:MODEL][,AGENT…]`.
+pub(crate) fn parse_agent_chain(text: &str) -> Result<AgentChain, String> {
+    parse_chain(text).map(AgentChain)
 }
 
 /// The budget of a run.

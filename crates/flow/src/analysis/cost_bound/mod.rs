@@ -19,7 +19,7 @@ mod weights;
 
 pub use one_pass::calls_of_one_pass;
 pub use sensitivity::Sensitivity;
-pub use terms::{ConfiguredModel, Rate, Terms};
+pub use terms::{ConfiguredModel, PricedModel, Rate, Terms};
 pub use variants::price_any;
 pub use weights::AskRole;
 
@@ -363,7 +363,7 @@ fn bound_money(flow: &Flow, terms: &Terms, tries: u64, most: impl FnOnce() -> u6
 /// Whether the maximum cost of every ask is known.
 fn is_known(flow: &Flow, terms: &Terms) -> bool {
     flow.steps.iter().all(|step| match &step.act {
-        Act::Ask(ask) => terms.usd_of(flow, ask).is_some(),
+        Act::Ask(ask) => terms.usd_of(flow, &step.name, ask).is_some(),
         _ => true,
     })
 }

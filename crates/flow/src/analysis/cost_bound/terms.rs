@@ -17,6 +17,15 @@ pub struct Rate {
     pub output: f64,
 }
 
+/// A model that may answer, with its price, if known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PricedModel {
+    /// Its name, for people.
+    pub model: Str,
+    /// Its price.
+    pub rate: Option<Rate>,
+}
+
 /// The configured model for asks that name none. It precedes the default of the format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConfiguredModel {
@@ -61,40 +70,42 @@ pub struct Terms {
     pub configured: Option<ConfiguredModel>,
     /// The prices of models, by the definition's names for them.
     pub rates: BTreeMap<Str, Rate>,
+    /// The models that may answer the asks of steps with agents of their own: of all agents of their chains, and whatever
+    /// the definition says.
+    pub of_steps: BTreeMap<Str, Vec<PricedModel>>,
 }
 
 impl Terms {
-    /// The names of the models of an ask, as far as known.
-    fn models_of<'t>(&'t self, flow: &'t Flow, ask: &'t Ask) -> impl Iterator<Item = Option<&'t Str>> {
-        let configured = self.configured.as_ref().map(|configured| &configured.model);
-        self.named(ask).into_iter().map(move |named| named.or(configured).or(flow.default_model.as_ref()))
-    }
-
-    fn named<'t>(&'t self, ask: &'t Ask) -> Vec<Option<&'t Str>> {
+    /// The models that may answer the asks of a step, with their prices, as far as both are known.
+    fn models_of(&self, flow: &Flow, step: &str, ask: &Ask) -> Vec<(Option<Str>, Option<Rate>)> {
+        if let Some(own) = self.of_steps.get(step) {
+            return own.iter().map(|one| (Some(one.model.clone()), one.rate)).collect();
+        }
+        let of_name = |named: Option<&Str>| match (named, &self.configured) {
+            (None, Some(configured)) => (Some(configured.model.clone()), configured.rate),
+            (named, _) => {
+                let named = named.or(flow.default_model.as_ref());
+                (named.cloned(), named.and_then(|named| self.rates.get(named)).copied())
+            }
+        };
         match &self.model {
-            Some(model) => vec![Some(model)],
-            None => ask.models().collect(),
+            Some(model) => vec![of_name(Some(model))],
+            None => ask.models().map(of_name).collect(),
         }
     }
 
-    fn rate_of(&self, flow: &Flow, named: Option<&Str>) -> Option<&Rate> {
-        match (named, &self.configured) {
-            (None, Some(configured)) => configured.rate.as_ref(),
-            (named, _) => self.rates.get(named.or(flow.default_model.as_ref())?),
-        }
-    }
-
-    /// The maximum cost of one ask, in millionths of a US dollar; `None` when nothing bounds it.
-    pub(super) fn usd_of(&self, flow: &Flow, ask: &Ask) -> Option<u64> {
-        let by_tokens = |named: Option<&Str>| {
-            let rate = self.rate_of(flow, named)?;
+    /// The maximum cost of one ask of a step, in millionths of a US dollar; `None` when nothing bounds it.
+    pub(super) fn usd_of(&self, flow: &Flow, step: &str, ask: &Ask) -> Option<u64> {
+        let by_tokens = |rate: Option<Rate>| {
+            let rate = rate?;
             // All tokens at the higher price; a price of 0 needs no token limit.
             let dearer = rate.input.max(rate.output);
             let tokens = if dearer == 0.0 { 0 } else { self.ask_tokens? };
             let micro = (tokens as f64 * dearer).ceil();
             (micro < u64::MAX as f64).then_some(micro as u64)
         };
-        let costs: Option<Vec<u64>> = self.named(ask).into_iter().map(by_tokens).collect();
+        let models = self.models_of(flow, step, ask);
+        let costs: Option<Vec<u64>> = models.into_iter().map(|(_, rate)| by_tokens(rate)).collect();
         let dearest = costs.and_then(|costs| costs.into_iter().max());
         dearest.into_iter().chain(self.ask_usd_micro).min()
     }
@@ -104,7 +115,7 @@ impl Terms {
         let mut dearest = 0;
         for step in &flow.steps {
             if let Act::Ask(ask) = &step.act {
-                dearest = dearest.max(self.usd_of(flow, ask)?);
+                dearest = dearest.max(self.usd_of(flow, &step.name, ask)?);
             }
         }
         Some(dearest)
@@ -176,15 +187,15 @@ impl Terms {
             Some(_) => why.push(too_much("the tokens of all calls")),
         }
         if found.usd_micro.is_none() {
-            let mut unknown: Vec<&str> = flow
+            let mut unknown: Vec<Str> = flow
                 .steps
                 .iter()
                 .filter_map(|step| match &step.act {
-                    Act::Ask(ask) if self.usd_of(flow, ask).is_none() => Some(ask),
+                    Act::Ask(ask) if self.usd_of(flow, &step.name, ask).is_none() => Some((step, ask)),
                     _ => None,
                 })
-                .flat_map(|ask| self.models_of(flow, ask))
-                .map(|model| model.map_or("the agent's own model", |model| &**model))
+                .flat_map(|(step, ask)| self.models_of(flow, &step.name, ask))
+                .map(|(model, _)| model.unwrap_or_else(|| "the agent's own model".into()))
                 .collect();
             unknown.sort_unstable();
             unknown.dedup();

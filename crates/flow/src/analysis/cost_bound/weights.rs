@@ -197,8 +197,8 @@ impl Scale<'_> {
                 };
                 let visit = u64::from(self.measure == Measure::Visits && step.counts);
                 let repairs = if self.rejected[at] { self.terms.repairs_max } else { 0 };
-                let reports = self.ask(ask, AskRole::Report, self.terms.repairs_max);
-                visit + self.ask(ask, role, repairs) + reports * ask.reports.len() as u64
+                let reports = self.ask(step, ask, AskRole::Report, self.terms.repairs_max);
+                visit + self.ask(step, ask, role, repairs) + reports * ask.reports.len() as u64
             }
             Act::All { members, .. } => {
                 let member = |id: &StepId| {
@@ -218,24 +218,26 @@ impl Scale<'_> {
 
     /// The cost of the selection when a visit begins.
     fn selectors(&self, step: &Step<StepId>) -> u64 {
-        let asks = step.selectors.iter().filter_map(|selector| match &self.flow.step(*selector).act {
-            Act::Ask(ask) => Some(self.ask(ask, AskRole::Judge, self.terms.repairs_max)),
-            _ => None,
-        });
+        let asks = step.selectors.iter().map(|selector| self.judge(self.flow.step(*selector)));
         asks.fold(0, u64::saturating_add)
     }
 
     /// The cost of all judges of a step's answer.
     fn judges(&self, step: &Step<StepId>) -> u64 {
-        let asks = judges_of_gate(&step.gate).filter_map(|judge| match &self.flow.step(judge).act {
-            Act::Ask(ask) => Some(self.ask(ask, AskRole::Judge, self.terms.repairs_max)),
-            _ => None,
-        });
+        let asks = judges_of_gate(&step.gate).map(|judge| self.judge(self.flow.step(judge)));
         asks.fold(0, u64::saturating_add)
     }
 
-    /// The most that one ask and all its `repairs` cost, in the chosen measure.
-    fn ask(&self, ask: &Ask, role: AskRole, repairs: u32) -> u64 {
+    /// The most that a judge or a selector costs.
+    fn judge(&self, judge: &Step<StepId>) -> u64 {
+        match &judge.act {
+            Act::Ask(ask) => self.ask(judge, ask, AskRole::Judge, self.terms.repairs_max),
+            _ => 0,
+        }
+    }
+
+    /// The most that one ask of a step and all its `repairs` cost, in the chosen measure.
+    fn ask(&self, step: &Step<StepId>, ask: &Ask, role: AskRole, repairs: u32) -> u64 {
         let repairs = u64::from(repairs);
         match self.measure {
             Measure::Visits => 0,
@@ -243,7 +245,7 @@ impl Scale<'_> {
             Measure::Role(AskRole::Repair) => repairs,
             Measure::Role(wanted) => u64::from(wanted == role),
             Measure::Money => {
-                let each = self.terms.usd_of(self.flow, ask).unwrap_or(0);
+                let each = self.terms.usd_of(self.flow, &step.name, ask).unwrap_or(0);
                 each.saturating_mul(1 + repairs)
             }
         }

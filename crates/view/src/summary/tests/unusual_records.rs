@@ -64,6 +64,7 @@ fn the_check_flow_names_its_transitions() {
             not_before_ms: None,
             waited_ms: 0,
             follow: None,
+            agent: None,
             context: AskContext::Own,
         })
     };

@@ -1,15 +1,17 @@
 //! `instruct`: a run that continues the work of an ended one.
 
 use crate::cli::commands::shared_args::DurabilityChoice;
+use cuegate_engine::AgentChoice;
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::read_stored_text;
 use cuegate_view::{Liveness, RunState, RunView};
 
 use crate::cli::commands::ProjectPlace;
-use crate::cli::commands::shared_args::RunLimits;
+use crate::cli::commands::shared_args::{AgentArgs, RunLimits};
 use crate::cli::commands::start::run::run_after;
 use crate::cli::commands::start::run_args::RunArgs;
+use crate::config::AgentChain;
 use crate::project::FoldedRun;
 use crate::run::resume_run;
 use crate::{Failure, project};
@@ -23,15 +25,11 @@ pub(crate) struct InstructArgs {
     pub(crate) run: String,
     /// What to do next
     pub(crate) text: Option<String>,
-    /// The agent [default: that of the earlier run]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) provider: Option<String>,
+    #[command(flatten)]
+    pub(crate) agents: AgentArgs,
     /// The answers of the scripted agent; implies `--provider scripted`
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
-    /// The model for all calls [default: that of the earlier run]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) model: Option<String>,
     /// The iteration limit [default: the definition's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_iterations: Option<u32>,
@@ -105,16 +103,22 @@ pub(in crate::cli::commands) fn start_follow_up_run(
         .map(|(name, value)| Ok(format!("{name}={}", read_stored_text(&*journal, &id, value)?)));
     let set = params.collect::<Result<Vec<String>, cuegate_runner::Error>>()?;
     let finalize = started.finalize.clone().unwrap_or_default();
-    let same_provider = args.provider.is_none() && args.script.is_none();
+    let is_same_agent = args.agents.provider.is_none() && args.script.is_none();
+    let mut agents = args.agents;
+    if is_same_agent {
+        let usual = AgentChoice { model: None, ..started.usual_agent() };
+        agents.provider = Some(AgentChain(vec![usual]));
+        agents.model = agents.model.or_else(|| started.model.clone());
+    }
     let again = RunArgs {
         cd: None,
         path: started.path.clone(),
         task: Some(compose_follow_up_task(&*journal, &id, &view, text)),
         set,
         input: None,
-        provider: args.provider.or_else(|| same_provider.then(|| started.provider.clone())),
+        agents,
+        inherited: is_same_agent.then(|| started.agents.clone()),
         script: args.script,
-        model: args.model.or_else(|| started.model.clone().filter(|_| same_provider)),
         worktree: false,
         merge: finalize.merge,
         push: finalize.push.clone(),

@@ -1,10 +1,10 @@
 //! `resume`: continues a run that stopped.
 
-use crate::cli::commands::shared_args::RunRef;
+use crate::cli::commands::shared_args::{RunRef, parse_agent_chain};
 use std::time::Duration;
 
 use cuegate_engine::{
-    AdoptedDefinition, EndState, Run, RunStarted, SourceBlob, State, SuspensionCause, WaitKind,
+    AdoptedDefinition, AgentChoice, EndState, Run, RunStarted, SourceBlob, State, SuspensionCause, WaitKind,
 };
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, Liveness, RunId};
@@ -16,7 +16,7 @@ use crate::cli::commands::shared_args::RunLimits;
 use crate::cli::commands::start::{prompt_user, run};
 use crate::cli::commands::{ProjectPlace, load_as, sound_flow, tell_end, texts_of_run, view_of};
 use crate::cli::print;
-use crate::config::{self, Config};
+use crate::config::{self, AgentAssignment, AgentChain, Config, parse_assignment};
 use crate::definition::{CompiledDefinition, StepEdit, describe_step_edits, list_step_edits};
 use crate::run::adopted_workflow::AdoptedWorkflow;
 use crate::run::resume_run::{reload_flow, tree_owner};
@@ -47,9 +47,12 @@ pub(crate) struct ResumeArgs {
 /// How a run goes on.
 #[derive(Debug, Args)]
 pub(crate) struct ContinueOptions {
-    /// Switch to this agent
-    #[arg(long, value_name = "NAME")]
-    pub(crate) provider: Option<String>,
+    /// Switch to this agent, or to several that step in for each other, separated by commas
+    #[arg(long, value_name = "AGENT", value_parser = parse_agent_chain)]
+    pub(crate) provider: Option<AgentChain>,
+    /// Switch the calls of a role to this agent, as in `cuegate run`
+    #[arg(long = "agent", value_name = "ROLE=AGENT", value_parser = parse_assignment)]
+    pub(crate) roles: Vec<AgentAssignment>,
     /// Switch the scripted agent to this script, from its first answer
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
@@ -139,7 +142,12 @@ pub(super) fn continue_run(
     let again = ResumeRequest {
         iterations_max: args.max_iterations,
         repairs_max: args.repairs,
-        provider: args.provider.clone().or_else(|| script.as_ref().map(|_| "scripted".to_owned())),
+        agents: match (&args.provider, &script) {
+            (Some(chain), _) => chain.0.clone(),
+            (None, Some(_)) => vec![AgentChoice::new("scripted")],
+            (None, None) => Vec::new(),
+        },
+        roles: args.roles.clone(),
         script,
         model: args.model.clone(),
         wait_max_ms: Some(match args.wait {

@@ -10,7 +10,7 @@ use crate::cli::print;
 use crate::config::{Config, PositiveCount, Usd};
 use crate::run::start_run::RunRequest;
 use crate::run::typical_cost::{KnownCosts, describe_calls};
-use crate::{Failure, exit, providers};
+use crate::{Failure, exit};
 
 /// What is proposed if no earlier run tells what is usual.
 const USD_PROPOSED: u64 = 5;
@@ -41,7 +41,7 @@ pub(in crate::cli::commands) fn prompt_for_budget(
 ) -> Result<Option<Budget>, Failure> {
     let bounded = most.usd_micro.is_some() || most.tokens.is_some();
     let settled = args.unlimited || config.budget.unlimited;
-    if bounded || settled || !providers::may_cost_money(&wishes.provider, config) {
+    if bounded || settled || !wishes.may_cost_money(config) {
         return Ok(None);
     }
     if !print::is_interactive() {

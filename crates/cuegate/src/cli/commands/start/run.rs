@@ -1,10 +1,10 @@
 //! `run`.
 
-use crate::cli::commands::shared_args::DurabilityChoice;
+use crate::cli::commands::shared_args::{AgentArgs, DurabilityChoice};
 use std::{io::IsTerminal, path::Path};
 
 use clap::ArgMatches;
-use cuegate_engine::{FinalizePlan, IssueClaim, RecordedLoadOptions};
+use cuegate_engine::{AgentChoice, FinalizePlan, IssueClaim, RecordedLoadOptions};
 use cuegate_flow::model::Flow;
 use cuegate_formats::{ISSUE_TEXTS, SHARED_FLAGS, same_name};
 use cuegate_journal::log;
@@ -15,6 +15,9 @@ use super::run_start::{
     StartNotes, check_baseline, set_up, tell_beginning, tell_name, tell_unfinished, tell_unread, while_slow,
 };
 use super::{budget, detach, prompt_user};
+use crate::agents::{
+    AgentQuery, AgentWishes, PlannedAgents, RunAgents, plan_run_agents, read_takt_roles, reassign_roles,
+};
 use crate::before_start::review::{hidden_by, review_question};
 use crate::before_start::start_checks::check_start;
 use crate::cli::commands::start::run_args::RunArgs;
@@ -24,14 +27,14 @@ use crate::cli::{params, print};
 use crate::config::Config;
 use crate::definition::{CompiledDefinition, Location};
 use crate::github::{self, GithubConnection, IssueTexts};
-use crate::run::limits::{ModelChoice, cost_terms_of_flow};
+use crate::run::limits::cost_terms_of_flow;
 use crate::run::sandbox_setup::PendingSandbox;
 use crate::run::start_run::{Host, Program, RunRequest};
 use crate::run::tree_lock::Waiting;
 use crate::run::typical_cost::{KnownCosts, usual_calls};
 use crate::run::{leftovers, sandbox_setup, start_run};
 use crate::text_file::{read_text, read_text_from};
-use crate::{Agent, Failure, config, doctor, project, providers};
+use crate::{Failure, config, doctor, project, providers};
 
 /// `work` and `resume --wait` wait out limits of up to a week.
 pub(in crate::cli::commands) const WAIT_WITHOUT_END_MS: u64 = 7 * 24 * 60 * 60 * 1000;
@@ -133,14 +136,23 @@ pub(in crate::cli::commands) fn run_after(
         Some(number) => Some(github_number(number)?),
         None => number.and_then(|number| github_number(number).ok()).or_else(|| github::issue_of(&params)),
     };
+    let takt = read_takt_roles(&flow, place.home.root(), &config)?;
+    let agents = choose_agents(&args.agents, args.script.as_deref(), takt.usual.as_ref(), &config)?;
+    let planned = match &args.inherited {
+        Some(plan) => {
+            let plan = reassign_roles(&flow, plan, &agents.roles, &config)?;
+            PlannedAgents { plan, notes: Vec::new() }
+        }
+        None => plan_run_agents(&flow, &agents, takt, &config)?,
+    };
     let mut wishes = RunRequest {
         path: args.path.clone(),
         params,
         set,
         task: None,
-        provider: provider_name(args.provider.as_deref(), args.script.as_deref(), &config)?,
+        agent: agents.usual.clone(),
+        plan: planned.plan,
         script: args.script.as_deref().map(read_script).transpose()?,
-        model: args.model.clone(),
         // A run that follows another one works where that one did.
         worktree: args.worktree && follows.is_none(),
         folder: within.as_ref().and_then(ProjectPlace::folder),
@@ -194,25 +206,26 @@ pub(in crate::cli::commands) fn run_after(
     let in_git = (apart, wishes.github.is_some());
     let program = Program::current()?;
     let run_sandbox = PendingSandbox::begin(&flow, wishes.unsandboxed, &program, &config);
-    for note in check_start(place.home.root(), &config, &finalize, wishes.follows.as_ref(), in_git)? {
+    let notes = check_start(place.home.root(), &config, &finalize, wishes.follows.as_ref(), in_git)?;
+    for note in planned.notes.iter().chain(&notes) {
         print::print_line(&format!("note: {note}"));
     }
     start_run::nothing_out_of_sight(place.home.root(), &flow, &wishes, apart)?;
     tell_unread(&flow, &wishes, &given);
     // Fail before any file is created.
-    let mut agent = find_agent(&flow, &wishes, &program, &config)?;
+    let mut agent = find_agents(&flow, &wishes, &program, &config)?;
     let terms = |wishes: &RunRequest| {
-        let asked = ModelChoice { provider: Some(&wishes.provider), model: wishes.model.as_deref() };
+        let asked = wishes.model_choice();
         cost_terms_of_flow(&flow, asked, &wishes.budget, wishes.iterations_max, wishes.repairs_max, &config)
     };
     let mut most = cuegate_flow::analysis::cost_bound::price_without_sensitivity(&flow, &terms(&wishes));
     let in_money = agent.prices_known(&flow).is_ok();
-    let known = || KnownCosts::find(&*place.view().ok()?, &flow.name, &wishes.provider);
+    let known = || KnownCosts::find(&*place.view().ok()?, &flow.name, &wishes.agent.agent);
     let known = if print::is_interactive() { known() } else { None };
     let usual = UsualCost { flow: &flow.name, known, calls: usual_calls(&flow) };
     if let Some(budget) = budget::prompt_for_budget(&args, &wishes, &most, in_money, &usual, &config)? {
         wishes.budget = wishes.budget.with(budget);
-        agent = find_agent(&flow, &wishes, &program, &config)?;
+        agent = find_agents(&flow, &wishes, &program, &config)?;
         most = cuegate_flow::analysis::cost_bound::price_without_sensitivity(&flow, &terms(&wishes));
     }
     let run_sandbox = run_sandbox.finish()?;
@@ -320,15 +333,22 @@ fn read_issue(connected: &GithubConnection, issue: u64, review: bool) -> Result<
     Ok(texts)
 }
 
-/// The provider, checked against the flow and the budget.
-fn find_agent(
+/// The agents, checked against the flow and the budget.
+fn find_agents(
     flow: &Flow,
     wishes: &RunRequest,
     program: &Program,
     config: &Config,
-) -> Result<Agent, Failure> {
-    let (script, model) = (wishes.script.as_ref(), wishes.model.as_deref());
-    Agent::find(&wishes.provider, script, model, flow, &wishes.budget, program, config)
+) -> Result<RunAgents, Failure> {
+    RunAgents::find(&AgentQuery {
+        usual: wishes.agent.clone(),
+        plan: &wishes.plan,
+        script: wishes.script.as_ref(),
+        flow,
+        budget: &wishes.budget,
+        program,
+        config,
+    })
 }
 
 /// Whether rules of the definition can ask a person.
@@ -343,22 +363,37 @@ pub(in crate::cli::commands) fn convert_durability(durability: DurabilityChoice)
     }
 }
 
-/// The provider: from the flags, else the configuration. `--script` implies `scripted`.
-pub(in crate::cli::commands) fn provider_name(
-    provider: Option<&str>,
+/// The agents that are asked for: by flags, else by the configuration, else by TAKT's settings. `--script` implies `scripted`.
+pub(in crate::cli::commands) fn choose_agents(
+    args: &AgentArgs,
     script: Option<&Path>,
+    takt: Option<&AgentChoice>,
     config: &Config,
-) -> Result<String, Failure> {
-    match (provider, script, &config.run.provider) {
-        (Some(name), Some(_), _) if name != "scripted" => Err(Failure::usage(
-            format!("`--script` requires `--provider scripted`, not `--provider {name}`"),
-            "leave out one of them",
-        )),
-        (Some(name), ..) => Ok(name.to_owned()),
-        (None, Some(_), _) => Ok("scripted".to_owned()),
-        (None, None, Some(name)) => Ok(name.clone()),
-        (None, None, None) => only_working_provider(config),
+) -> Result<AgentWishes, Failure> {
+    let named = args.provider.as_ref().map(|chain| chain.0.clone());
+    let is_named = named.is_some() || script.is_some();
+    let chain = match (named, script) {
+        (Some(chain), Some(_)) if chain[0].agent != "scripted" => {
+            return Err(Failure::usage(
+                format!("`--script` requires `--provider scripted`, not `--provider {}`", chain[0]),
+                "leave out one of them",
+            ));
+        }
+        (Some(chain), _) => chain,
+        (None, Some(_)) => vec![AgentChoice::new("scripted")],
+        (None, None) => match (&config.run.provider, takt) {
+            (Some(chain), _) => chain.0.clone(),
+            (None, Some(choice)) => vec![choice.clone()],
+            (None, None) => vec![AgentChoice::new(only_working_provider(config)?)],
+        },
+    };
+    let mut chain = chain.into_iter();
+    let mut usual = chain.next().unwrap_or_default();
+    providers::check_name(&usual.agent, config)?;
+    if args.model.is_some() {
+        usual.model.clone_from(&args.model);
     }
+    Ok(AgentWishes { usual, stand_ins: chain.collect(), is_named, roles: args.roles.clone() })
 }
 
 /// The provider that works on this machine, if it is only one.

@@ -1,9 +1,10 @@
 //! The arguments of `run`, and those that other commands share with it.
 
-use crate::cli::commands::shared_args::{DurabilityChoice, RunLimits};
+use crate::cli::commands::shared_args::{AgentArgs, DurabilityChoice, RunLimits};
 use std::path::PathBuf;
 
 use clap::Args;
+use cuegate_engine::AgentPlan;
 
 use crate::config::PhasesChoice;
 
@@ -20,12 +21,11 @@ pub(crate) struct RunArgs {
     /// Set a parameter or a variable
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The agent: `claude`, `codex`, `openai` or `scripted`
-    #[arg(long, value_name = "NAME")]
-    pub(crate) provider: Option<String>,
-    /// The model for all calls; it replaces the models of the definition
-    #[arg(long, value_name = "NAME")]
-    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) agents: AgentArgs,
+    /// The agents of the run that this one follows
+    #[arg(skip)]
+    pub(crate) inherited: Option<AgentPlan>,
     /// Run in a new git worktree, on a new branch
     #[arg(long)]
     pub(crate) worktree: bool,

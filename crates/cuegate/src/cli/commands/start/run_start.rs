@@ -20,6 +20,7 @@ use cuegate_view::{
 };
 
 use super::prompt_user;
+use crate::agents::RunAgents;
 use crate::before_start::baseline::{BaselineFailure, failing_validators, run_once};
 use crate::before_start::diagnose::FailureCause;
 use crate::cli::commands::{ProjectPlace, view_of};
@@ -29,7 +30,7 @@ use crate::definition::CompiledDefinition;
 use crate::run::leftovers;
 use crate::run::start_run::{Host, RunRequest, Workspace, finalize_of};
 use crate::run::typical_cost::{describe_calls, usual_calls};
-use crate::{Agent, Failure, doctor, exit};
+use crate::{Failure, doctor, exit};
 
 /// How much of a command is shown.
 const COMMAND_MAX: usize = 100;
@@ -99,7 +100,7 @@ pub(in crate::cli::commands) fn check_baseline(
     ground: Workspace,
 ) -> Result<Workspace, Failure> {
     let rule = host.config.run.baseline;
-    if rule == BaselineRule::Off || wishes.provider == "scripted" {
+    if rule == BaselineRule::Off || wishes.agent.agent == "scripted" {
         return Ok(ground);
     }
     if ground.place.owned && ground.place.follows.is_none() {
@@ -344,7 +345,7 @@ pub(in crate::cli::commands) fn tell_beginning(
     definition: &CompiledDefinition,
     ground: &Workspace,
     wishes: &RunRequest,
-    agent: &Agent,
+    agents: &RunAgents,
     most: &Certificate,
     held: StartNotes<'_>,
 ) {
@@ -357,7 +358,7 @@ pub(in crate::cli::commands) fn tell_beginning(
         .collect();
     permissions.sort_unstable();
     permissions.dedup();
-    let scripted = wishes.provider == "scripted";
+    let scripted = wishes.agent.agent == "scripted";
     let facts = RunStartFacts {
         work: ground.place.start_folder(),
         dirty: ground.place.dirty,
@@ -365,14 +366,15 @@ pub(in crate::cli::commands) fn tell_beginning(
         branch: ground.place.branch.clone(),
         follows: ground.place.follows.clone(),
         provider: match &wishes.script {
-            Some((path, _)) => format!("{} ({path})", wishes.provider),
-            None => match &agent.inspection.version {
-                Some(version) => format!("{} {version}", wishes.provider),
-                None => wishes.provider.clone(),
+            Some((path, _)) => format!("{} ({path})", wishes.agent.agent),
+            None => match &agents.usual().inspection.version {
+                Some(version) => format!("{} {version}", wishes.agent.agent),
+                None => wishes.agent.agent.clone(),
             },
         },
-        model: agent.models().or_else(|| scripted.then(|| "none".to_owned())),
-        login: Some(doctor::describe_login(&agent.inspection.login)),
+        others: agents.describe_others(flow),
+        model: agents.usual_models(flow).or_else(|| scripted.then(|| "none".to_owned())),
+        login: Some(doctor::describe_login(&agents.usual().inspection.login)),
         permission: permissions.join(", "),
         sandbox: held.by,
         most: format!(
@@ -389,12 +391,12 @@ pub(in crate::cli::commands) fn tell_beginning(
                     .to_owned(),
             }
         ),
-        settings: agent.loads(),
+        settings: agents.loads(),
         verified_by: verified_by(flow),
         unverified: describe_missing_verification(flow, held.built_in, held.place),
         effects: describe_planned_effects(flow, &finalize_of(definition, wishes), ground, wishes),
         unsupported: definition.settings.unsupported.clone(),
-        cannot: agent.cannot(flow).into_iter().chain(held.cannot).collect(),
+        cannot: agents.cannot(flow).into_iter().chain(held.cannot).collect(),
     };
     for line in render_run_start(&facts) {
         print::print_line(&line);

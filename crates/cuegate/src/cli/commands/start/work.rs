@@ -22,15 +22,17 @@ use cuegate_view::{
 
 use super::run;
 use super::work_args::WorkArgs;
+use crate::agents::{AgentQuery, AgentWishes, RunAgents, plan_run_agents, read_takt_roles};
 use crate::batch::{BatchMessage, Queue, QueueContext, Worker, run_of_task};
 use crate::before_start::start_checks::check_start;
 use crate::cli::commands::{ProjectPlace, load_as};
 use crate::cli::commands::{diagnostics, read_options};
 use crate::cli::{print, set_values, stop};
+use crate::config::AgentAssignment;
 use crate::config::Config;
-use crate::run::limits::{ModelChoice, cost_terms_of_flow};
+use crate::run::limits::cost_terms_of_flow;
 use crate::run::start_run::{self, RunRequest};
-use crate::{Agent, Failure, Program, config, exit, github, project, providers};
+use crate::{Failure, Program, config, exit, github, project};
 
 /// Why the repository is needed, and how to do without it.
 const ISSUES: &str = "the tasks are issues";
@@ -181,17 +183,36 @@ fn prepare_batch(
     for note in check_start(place.home.root(), config, &finalize, None, (true, true))? {
         print::print_line(&format!("note: {note}"));
     }
-    let provider = run::provider_name(args.provider.as_deref(), args.script.as_deref(), config)?;
+    let takt = read_takt_roles(&flow, place.home.root(), config)?;
+    let wanted = run::choose_agents(&args.agents, args.script.as_deref(), takt.usual.as_ref(), config)?;
+    let planned = plan_run_agents(&flow, &wanted, takt, config)?;
+    for note in &planned.notes {
+        print::print_line(&format!("note: {note}"));
+    }
     let script = args.script.as_deref().map(run::read_script).transpose()?;
     let own = args.limits.each();
     let budget = config.budget.budget().with(own);
     let program = Program::current()?;
-    let model = args.model.as_deref();
-    Agent::find(&provider, script.as_ref(), model, &flow, &budget, &program, config)?;
-    let asked = ModelChoice { provider: Some(&provider), model };
+    let each_run = RunRequest { agent: wanted.usual.clone(), plan: planned.plan, ..RunRequest::default() };
+    RunAgents::find(&AgentQuery {
+        usual: wanted.usual.clone(),
+        plan: &each_run.plan,
+        script: script.as_ref(),
+        flow: &flow,
+        budget: &budget,
+        program: &program,
+        config,
+    })?;
     let most = price_without_sensitivity(
         &flow,
-        &cost_terms_of_flow(&flow, asked, &budget, args.max_iterations, args.repairs, config),
+        &cost_terms_of_flow(
+            &flow,
+            each_run.model_choice(),
+            &budget,
+            args.max_iterations,
+            args.repairs,
+            config,
+        ),
     );
     let all = args.limits.all();
     let each = Amounts {
@@ -199,7 +220,7 @@ fn prepare_batch(
         tokens: most.tokens,
         asks: Some(most.asks).filter(|_| !most.endless),
     };
-    is_bounded(args, &provider, &most, each, config)?;
+    is_bounded(args, each_run.may_cost_money(config), &most, each, config)?;
     let here = place.here.strip_prefix(place.home.root()).unwrap_or(Path::new(""));
     Ok(BatchStarted {
         program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -213,7 +234,7 @@ fn prepare_batch(
         watch_s: args.watch,
         budget: all,
         each,
-        args: run_args(place, args, &provider, each),
+        args: run_args(place, args, &wanted, each),
     })
 }
 
@@ -227,7 +248,7 @@ fn blocked_by(flow: &Flow) -> Vec<String> {
 /// Checks that what the batch may use is limited, and that a run is bounded in each of its limits.
 fn is_bounded(
     args: &WorkArgs,
-    provider: &str,
+    costs_money: bool,
     most: &Certificate,
     each: Amounts,
     config: &Config,
@@ -268,7 +289,7 @@ fn is_bounded(
         .any(Option::is_some);
     let bounded =
         most.usd_micro.is_some() || most.tokens.is_some() || is_limited || all != Amounts::default();
-    if bounded || args.unlimited || config.budget.unlimited || !providers::may_cost_money(provider, config) {
+    if bounded || args.unlimited || config.budget.unlimited || !costs_money {
         return Ok(());
     }
     Err(Failure::usage(
@@ -278,7 +299,7 @@ fn is_bounded(
 }
 
 /// The arguments that each run gets.
-fn run_args(place: &ProjectPlace, args: &WorkArgs, provider: &str, each: Amounts) -> Vec<String> {
+fn run_args(place: &ProjectPlace, args: &WorkArgs, agents: &AgentWishes, each: Amounts) -> Vec<String> {
     let mut own: Vec<String> = Vec::new();
     let mut give = |flag: &str, value: Option<String>| {
         if let Some(value) = value {
@@ -286,13 +307,22 @@ fn run_args(place: &ProjectPlace, args: &WorkArgs, provider: &str, each: Amounts
         }
     };
     give("--builtins", place.builtins.as_ref().map(|builtins| builtins.display().to_string()));
-    give("--provider", Some(provider.to_owned()));
+    // Without the flag each run finds its agents as this batch did: then those that the definition names count as well.
+    if agents.is_named {
+        let chain = std::iter::once(&agents.usual.agent).cloned();
+        let chain = chain.chain(agents.stand_ins.iter().map(ToString::to_string));
+        give("--provider", Some(chain.collect::<Vec<_>>().join(",")));
+    }
+    for AgentAssignment { role, chain } in &agents.roles {
+        let chain: Vec<String> = chain.iter().map(ToString::to_string).collect();
+        give("--agent", Some(format!("{role}={}", chain.join(","))));
+    }
     // The runs start in the folder of `--cd`.
     let whole = |path: &std::path::PathBuf| {
         std::fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string()
     };
     give("--script", args.script.as_ref().map(whole));
-    give("--model", args.model.clone());
+    give("--model", agents.usual.model.clone().filter(|_| agents.is_named || args.agents.model.is_some()));
     for pair in &args.set {
         give("--set", Some(pair.clone()));
     }

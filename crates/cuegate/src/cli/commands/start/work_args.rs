@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, value_parser};
 use cuegate_engine::{Amounts, Budget};
 
-use crate::cli::commands::shared_args::DurabilityChoice;
+use crate::cli::commands::shared_args::{AgentArgs, DurabilityChoice};
 use crate::config::{BudgetConfig, Minutes, PhasesChoice, PositiveCount, Usd};
 
 /// The arguments that a batch keeps from its start.
-const OF_A_START: [&str; 32] = [
+const OF_A_START: [&str; 33] = [
     "cd",
     "agent",
     "label",
@@ -21,6 +21,7 @@ const OF_A_START: [&str; 32] = [
     "dry_run",
     "set",
     "provider",
+    "roles",
     "script",
     "model",
     "merge",
@@ -145,15 +146,11 @@ pub(crate) struct WorkArgs {
     /// Set a parameter or a variable of each run
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The agent: `claude`, `codex`, `openai` or `scripted`
-    #[arg(long, value_name = "NAME")]
-    pub(crate) provider: Option<String>,
+    #[command(flatten)]
+    pub(crate) agents: AgentArgs,
     /// The answers of the scripted agent; implies `--provider scripted`
     #[arg(long, value_name = "FILE")]
     pub(crate) script: Option<PathBuf>,
-    /// The model for all calls; it replaces the models of the definition
-    #[arg(long, value_name = "NAME")]
-    pub(crate) model: Option<String>,
     /// Work in this folder of the project: agents and commands start there, and its own definitions are found by name
     #[arg(long, value_name = "FOLDER")]
     pub(crate) cd: Option<PathBuf>,

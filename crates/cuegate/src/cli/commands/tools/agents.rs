@@ -23,13 +23,14 @@ pub(in crate::cli::commands) fn list_agents(place: &ProjectPlace, args: &AgentsA
     let config = config::load_config(place.home.root())?;
     let agents = inspect_agents(&Program::current()?, &config);
     let usual = default_agent(&agents, &config);
+    let usual = usual.as_deref();
     if args.json {
         print::print_json(&json_of_agents(&agents, usual));
         return Ok(exit::DONE);
     }
     let width = agents.iter().map(|one| one.name.len()).max().unwrap_or(0);
     for one in &agents {
-        let mark = if usual == Some(&one.name) { "*" } else { " " };
+        let mark = if usual == Some(one.name.as_str()) { "*" } else { " " };
         let name = pad_right(&one.name, width);
         if let Some((problem, hint)) = &one.problem {
             print::print_data(&format!("{mark} {name}  does not work here: {}", clean_to_one_line(problem)));
@@ -52,14 +53,15 @@ pub(in crate::cli::commands) fn list_agents(place: &ProjectPlace, args: &AgentsA
 /// `cuegate/agents/v1`.
 pub(in crate::cli::commands) fn read_agents_json(program: &Program, config: &Config) -> Value {
     let agents = inspect_agents(program, config);
-    json_of_agents(&agents, default_agent(&agents, config))
+    json_of_agents(&agents, default_agent(&agents, config).as_deref())
 }
 
 /// The agent of runs that name none: the configured one, or the only one that works here.
-fn default_agent<'a>(agents: &'a [AgentFacts], config: &'a Config) -> Option<&'a String> {
+fn default_agent(agents: &[AgentFacts], config: &Config) -> Option<String> {
     let mut working = agents.iter().filter(|one| one.problem.is_none()).map(|one| &one.name);
     let only = working.next().filter(|_| working.next().is_none());
-    config.run.provider.as_ref().or(only)
+    let configured = config.run.provider.as_ref().and_then(|chain| chain.0.first());
+    configured.map(|choice| choice.agent.clone()).or_else(|| only.cloned())
 }
 
 /// What it can do, and what Cuegate does in its place.
@@ -76,7 +78,7 @@ fn describe_capabilities(can: &Capabilities) -> String {
     words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-fn json_of_agents(agents: &[AgentFacts], usual: Option<&String>) -> Value {
+fn json_of_agents(agents: &[AgentFacts], usual: Option<&str>) -> Value {
     let working = agents.iter().filter(|one| one.problem.is_none()).map(|one| &one.name);
     json!({
         "schema": "cuegate/agents/v1", "agents": working.collect::<Vec<_>>(), "default": usual,

@@ -1,15 +1,18 @@
 //! `price`.
 
-use crate::cli::commands::shared_args::DefinitionArgs;
-use cuegate_engine::RecordedLoadOptions;
+use crate::cli::commands::shared_args::{AgentArgs, DefinitionArgs};
+use cuegate_engine::{AgentChoice, RecordedLoadOptions};
 use cuegate_flow::{
     analysis::cost_bound::{Terms, price_any},
-    model::{Act, Ask, Flow},
+    model::Flow,
 };
 
 use cuegate_view::PlannedEffect;
 
 use super::check;
+use crate::agents::{
+    AgentWishes, PlannedAgents, describe_plan, list_planned_calls, plan_run_agents, read_takt_roles,
+};
 use crate::cli::commands::shared_args::RunLimits;
 use crate::cli::commands::{ProjectPlace, open_disk_files};
 use crate::cli::commands::{diagnostics, read_options};
@@ -24,12 +27,8 @@ use clap::Args;
 pub(crate) struct PriceArgs {
     #[command(flatten)]
     pub(crate) definition: DefinitionArgs,
-    /// The agent whose model names and prices apply
-    #[arg(long, value_name = "NAME")]
-    pub(crate) provider: Option<String>,
-    /// The model for all calls; it replaces the models of the definition
-    #[arg(long, value_name = "NAME")]
-    pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) agents: AgentArgs,
     /// The iteration limit [default: the definition's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_iterations: Option<u32>,
@@ -43,26 +42,56 @@ pub(crate) struct PriceArgs {
     pub(crate) json: bool,
 }
 
-/// The models that a run asks, as the definition, the flags and the configuration name them.
+/// The models that a run asks, as the definition, the flags and the configuration name them; with their agents if there
+/// are several.
 fn collect_asked_models(flow: &Flow, asked: ModelChoice<'_>, config: &Config) -> Vec<String> {
-    if let Some(model) = asked.model {
-        return vec![model.to_owned()];
+    let usual = AgentChoice {
+        agent: asked.provider.unwrap_or_default().to_owned(),
+        model: asked.model.map(str::to_owned),
+    };
+    let plan = asked.plan.cloned().unwrap_or_default();
+    let mut names = Vec::new();
+    for call in list_planned_calls(flow, &usual, &plan) {
+        let agent = &call.choice.agent;
+        let configured = asked.provider.and_then(|_| providers::own_model(agent, config));
+        let default = configured.or(flow.default_model.as_deref()).unwrap_or("the agent's own");
+        let of_call: Vec<&str> = match &call.choice.model {
+            Some(model) => vec![model],
+            None => call.ask.models().map(|model| model.map_or(default, |model| &**model)).collect(),
+        };
+        names.extend(of_call.into_iter().map(|model| match plan.is_usual() {
+            true => model.to_owned(),
+            false => format!("{agent}:{model}"),
+        }));
     }
-    let configured = asked.provider.and_then(|provider| providers::own_model(provider, config));
-    let usual = configured.or(flow.default_model.as_deref()).unwrap_or("the agent's own");
-    let mut names: Vec<String> = flow
-        .steps
-        .iter()
-        .filter_map(|step| match &step.act {
-            Act::Ask(ask) => Some(ask),
-            _ => None,
-        })
-        .flat_map(Ask::models)
-        .map(|model| model.map_or(usual, |model| model).to_owned())
-        .collect();
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// The usual agent, if it is known without a look at this machine, and the plan beside it.
+fn plan_priced_agents(
+    flow: &Flow,
+    args: &AgentArgs,
+    root: &std::path::Path,
+    config: &Config,
+) -> Result<(Option<AgentChoice>, PlannedAgents), Failure> {
+    let takt = read_takt_roles(flow, root, config)?;
+    let chain = args.provider.as_ref().or(config.run.provider.as_ref()).map(|chain| chain.0.clone());
+    let mut chain =
+        chain.or_else(|| takt.usual.clone().map(|usual| vec![usual])).unwrap_or_default().into_iter();
+    let mut usual = chain.next();
+    if let Some(usual) = &mut usual {
+        providers::check_name(&usual.agent, config)?;
+        usual.model = args.model.clone().or(usual.model.take());
+    }
+    let wishes = AgentWishes {
+        usual: usual.clone().unwrap_or_default(),
+        stand_ins: chain.collect(),
+        is_named: args.provider.is_some(),
+        roles: args.roles.clone(),
+    };
+    Ok((usual, plan_run_agents(flow, &wishes, takt, config)?))
 }
 
 /// Prints upper bounds on what a run of a definition can do and cost.
@@ -75,12 +104,7 @@ pub(in crate::cli::commands) fn price_definition(
         read_options::read_load_options(place, &args.definition.path, &location, args.definition.phases)?;
     let names = set_values::parse_set_names(&args.definition.set)?;
     let config = config::load_config(place.home.root())?;
-    let asked = ModelChoice {
-        provider: args.provider.as_deref().or(config.run.provider.as_deref()),
-        model: args.model.as_deref(),
-    };
     let budget = config.budget.budget().with(args.limits.budget());
-    asked.provider.map_or(Ok(()), |name| providers::check_name(name, &config))?;
     let files = open_disk_files(&location)?;
     let (base, file) = (&location.base, location.file.as_deref());
     let (alone, there) = each_way(&files, base, file, |interactive| {
@@ -110,6 +134,13 @@ pub(in crate::cli::commands) fn price_definition(
         None if is_sound(&alone) => vec![alone],
         None => return unsound(&alone),
     };
+    let Some(flow) = ways.iter().find_map(|way| way.flow.as_deref()) else { return unsound(&ways[0]) };
+    let (wanted, planned) = plan_priced_agents(flow, &args.agents, place.home.root(), &config)?;
+    let asked = ModelChoice {
+        provider: wanted.as_ref().map(|usual| usual.agent.as_str()),
+        model: wanted.as_ref().and_then(|usual| usual.model.as_deref()).or(args.agents.model.as_deref()),
+        plan: Some(&planned.plan),
+    };
     let flows: Vec<(&Flow, Terms)> = ways
         .iter()
         .filter_map(|way| way.flow.as_deref())
@@ -125,10 +156,17 @@ pub(in crate::cli::commands) fn price_definition(
     if args.json {
         let mut json = cuegate_view::price_json(&found, sources);
         json["models"] = models.into();
+        json["agents"] = cuegate_view::json_of_agents(wanted.as_ref(), &planned.plan);
         json["effects"] = check::effects_of_definition(&ways[0]).iter().map(PlannedEffect::to_json).collect();
         print::print_json(&json);
     } else {
         print::print_data(&format!("model       {}", models.join(", ")));
+        let usual = wanted.unwrap_or_default();
+        let lines = describe_plan(first.0, &usual, &planned.plan, &|_| None);
+        for (index, line) in lines.iter().enumerate() {
+            let label = if index == 0 { "agents" } else { "" };
+            print::print_data(&format!("{label:11} {}", cuegate_view::clean_to_one_line(line)));
+        }
         print::print_data(&cuegate_view::render_cost_bound(&found, sources));
         for effect in check::effects_of_definition(&ways[0]) {
             print::print_data(&format!("effect      {}", cuegate_view::clean_to_one_line(&effect.line())));

@@ -1,0 +1,99 @@
+//! From what a user asks for to the agents of a run.
+
+use std::path::Path;
+
+use cuegate_engine::{AgentChoice, AgentPlan};
+use cuegate_flow::model::Flow;
+
+use super::{
+    plan::{AgentSources, PlannedAgents, check_flag_roles, list_asking_steps, plan_agents},
+    takt_runtime::{RuntimeRoles, read_runtime_roles},
+};
+use crate::config::{AgentAssignment, AgentRole, Config};
+use crate::{Failure, providers};
+
+/// The agents that a user asks for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AgentWishes {
+    /// The usual agent, and those that step in for it.
+    pub(crate) usual: AgentChoice,
+    pub(crate) stand_ins: Vec<AgentChoice>,
+    /// Whether a flag names it: then the agents that the definition and TAKT's settings name do not count.
+    pub(crate) is_named: bool,
+    /// The roles of `--agent`.
+    pub(crate) roles: Vec<AgentAssignment>,
+}
+
+/// What TAKT's `runtime.yaml` says of a workflow; nothing for other definitions.
+///
+/// # Errors
+/// As [`read_runtime_roles`].
+pub(crate) fn read_takt_roles(flow: &Flow, root: &Path, config: &Config) -> Result<RuntimeRoles, Failure> {
+    match flow.dialect == "takt" {
+        true => read_runtime_roles(root, &flow.name, &|name| providers::check_name(name, config).is_ok()),
+        false => Ok(RuntimeRoles::default()),
+    }
+}
+
+/// The plan of a run.
+///
+/// # Errors
+/// When a role names an unknown agent, or a role of a flag fits nothing.
+pub(crate) fn plan_run_agents(
+    flow: &Flow,
+    wishes: &AgentWishes,
+    takt: RuntimeRoles,
+    config: &Config,
+) -> Result<PlannedAgents, Failure> {
+    check_flag_roles(flow, &wishes.roles)?;
+    let mut layers = vec![wishes.roles.clone()];
+    // A script answers all calls.
+    if wishes.usual.agent != "scripted" {
+        layers.push(config.agents.roles.clone());
+        if !wishes.is_named {
+            layers.push(takt.assignments);
+        }
+    }
+    for choice in layers.iter().flatten().flat_map(|one| &one.chain).chain(&wishes.stand_ins) {
+        providers::check_name(&choice.agent, config)?;
+    }
+    let sources = AgentSources {
+        usual: wishes.usual.clone(),
+        stand_ins: wishes.stand_ins.clone(),
+        layers,
+        reads_definition: !wishes.is_named && wishes.usual.agent != "scripted",
+    };
+    let mut planned = plan_agents(flow, &sources, &|name| providers::check_name(name, config).is_ok());
+    if !wishes.is_named {
+        planned.notes.extend(takt.notes);
+    }
+    Ok(planned)
+}
+
+/// The plan of a run that goes on with other agents for some roles.
+///
+/// # Errors
+/// As [`plan_run_agents`].
+pub(crate) fn reassign_roles(
+    flow: &Flow,
+    plan: &AgentPlan,
+    roles: &[AgentAssignment],
+    config: &Config,
+) -> Result<AgentPlan, Failure> {
+    check_flag_roles(flow, roles)?;
+    for choice in roles.iter().flat_map(|one| &one.chain) {
+        providers::check_name(&choice.agent, config)?;
+    }
+    let mut plan = plan.clone();
+    for (step, ask) in list_asking_steps(flow) {
+        let fitting = roles.iter().filter_map(|one| Some((one.role.fit(step, ask)?, &one.chain)));
+        if let Some((_, chain)) = fitting.min_by_key(|(fit, _)| *fit) {
+            plan.steps.insert(step.name.clone(), chain.clone());
+        }
+        let of_reports = roles.iter().find(|one| one.role == AgentRole::Report);
+        if let Some(of_reports) = of_reports.filter(|_| !ask.reports.is_empty()) {
+            plan.reports.insert(step.name.clone(), of_reports.chain.clone());
+        }
+    }
+    Ok(plan)
+}

@@ -1,0 +1,33 @@
+//! The agents with which a run goes on.
+
+use cuegate_engine::{AgentPlan, RunStarted};
+use cuegate_flow::model::Flow;
+
+use super::resume_run::ResumeRequest;
+use crate::agents::reassign_roles;
+use crate::config::Config;
+use crate::{Failure, providers};
+
+/// The agents beside the usual one with which a run goes on.
+pub(super) fn plan_of_resumed_run(
+    flow: &Flow,
+    started: &RunStarted,
+    again: &ResumeRequest,
+    config: &Config,
+) -> Result<AgentPlan, Failure> {
+    let mut plan = started.agents.clone();
+    if let Some((usual, stand_ins)) = again.agents.split_first() {
+        if usual.agent == "scripted" {
+            // A script answers all calls.
+            plan = AgentPlan::default();
+        }
+        plan.stand_ins = stand_ins.to_vec();
+    }
+    for choice in &again.agents {
+        providers::check_name(&choice.agent, config)?;
+    }
+    match again.roles.is_empty() {
+        true => Ok(plan),
+        false => reassign_roles(flow, &plan, &again.roles, config),
+    }
+}
