@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-use cuegate_provider::{openai::OpenAiProgram, scripted::ScriptedProgram};
+use cuegate_provider::{driven::DriverProgram, openai::OpenAiProgram, scripted::ScriptedProgram};
 use cuegate_runner::process::Shim;
 
 use crate::Failure;
@@ -66,6 +66,14 @@ impl Program {
         OpenAiProgram { exe: self.exe.clone(), args: vec!["__openai".into()] }
     }
 
+    pub(crate) fn driver(&self) -> DriverProgram {
+        DriverProgram {
+            exe: self.exe.clone(),
+            args: vec!["__driver".into()],
+            answer_server: vec!["__answer".to_owned()],
+        }
+    }
+
     pub(crate) fn scripted(&self) -> ScriptedProgram {
         ScriptedProgram { exe: self.exe.clone(), args: vec!["__scripted".into()] }
     }
@@ -77,6 +85,8 @@ pub(crate) fn hidden_part(args: &[OsString]) -> Option<ExitCode> {
         Some("__shim") => Some(cuegate_runner::process::shim_main(args.iter().skip(2).cloned())),
         Some("__sandbox") => Some(cuegate_runner::sandbox::sandbox_main(args.iter().skip(2).cloned())),
         Some("__scripted") => Some(cuegate_provider::scripted::scripted_main()),
+        Some("__driver") => Some(cuegate_provider::driven::driver_main()),
+        Some("__answer") => Some(cuegate_provider::answer_server_main(args.iter().skip(2).cloned())),
         Some("__openai") => Some(cuegate_provider::openai::openai_main()),
         _ => None,
     }

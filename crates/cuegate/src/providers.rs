@@ -1,112 +1,69 @@
-//! The table of providers, and what the configuration says about each.
+//! The agents that there are, and what the configuration says about each.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use cuegate_provider::{
     Prices, Shared,
-    claude::{self, Claude},
-    codex::{self, Codex},
+    claude::{Claude, ClaudeSettings},
+    codex::{Codex, CodexSettings},
+    driven::{DRIVEN_NAMES, DrivenAgent, DrivenSettings},
     exec::{ExecAgent, ExecSettings},
-    openai::{self, OpenAiProvider},
+    openai::{OpenAiProvider, OpenAiSettings},
     scripted::{Script, ScriptedProvider},
 };
 
 use crate::Failure;
-use crate::config::Config;
+use crate::config::{AgentProgram, Config};
 use crate::run::start_run::Program;
 
-/// What a provider is made from. `script` is the path and content of the script for `scripted`.
-struct ProviderInputs<'m> {
-    script: Option<&'m (String, String)>,
-    program: &'m Program,
-    config: &'m Config,
-}
-
-/// A registered provider: a row of [`TABLE`].
-struct Registration {
-    name: &'static str,
-    make: fn(&ProviderInputs<'_>) -> Result<Shared, Failure>,
-    /// The configured model for asks that name none.
-    model: fn(&Config) -> Option<&str>,
-    /// The configured prices, which override those for all providers.
-    prices: fn(&Config) -> Option<&Prices>,
-    /// The configured map from model names in definitions to the provider's model names.
-    models: fn(&Config) -> Option<&BTreeMap<String, String>>,
-    /// Whether its asks can cost money.
-    costs: fn(&Config) -> bool,
-}
-
-static TABLE: [Registration; 4] = [
-    Registration {
-        name: "claude",
-        make: |making| {
-            let prices = prices_of(Some("claude"), making.config);
-            let settings = claude::ClaudeSettings { prices, ..making.config.providers.claude.clone() };
-            Ok(Arc::new(Claude::new(settings)))
-        },
-        model: |config| config.providers.claude.model.as_deref(),
-        prices: |config| Some(&config.providers.claude.prices),
-        models: |config| Some(&config.models.claude),
-        costs: |_| true,
-    },
-    Registration {
-        name: "codex",
-        make: |making| {
-            let prices = prices_of(Some("codex"), making.config);
-            let settings = codex::CodexSettings { prices, ..making.config.providers.codex.clone() };
-            Ok(Arc::new(Codex::new(settings)))
-        },
-        model: |config| config.providers.codex.model.as_deref(),
-        prices: |config| Some(&config.providers.codex.prices),
-        models: |config| Some(&config.models.codex),
-        costs: |_| true,
-    },
-    Registration {
-        name: "openai",
-        make: |making| {
-            let settings = making.config.providers.openai.clone().ok_or_else(|| {
-                Failure::usage(
-                    "the agent openai has no `base_url`",
-                    "set `base_url` in `[providers.openai]` of cuegate.toml, such as `\"http://localhost:11434/v1\"`",
-                )
-            })?;
-            let settings =
-                openai::OpenAiSettings { prices: prices_of(Some("openai"), making.config), ..settings };
-            Ok(Arc::new(OpenAiProvider::new(settings, making.program.openai())))
-        },
-        model: |config| config.providers.openai.as_ref()?.model.as_deref(),
-        prices: |config| Some(&config.providers.openai.as_ref()?.prices),
-        models: |config| Some(&config.models.openai),
-        // A service on this machine or in its network is free.
-        costs: |config| !config.providers.openai.as_ref().is_some_and(openai::OpenAiSettings::is_near),
-    },
-    Registration {
-        name: SCRIPTED,
-        make: |making| {
-            let (path, text) = making.script.ok_or_else(|| {
-                Failure::usage("the scripted agent has no script", "give one with `--script FILE`")
-            })?;
-            let script = Script::parse(text, path).map_err(|error| Failure {
-                message: error.to_string(),
-                hint: error.hint.clone(),
-                code: crate::exit::USAGE,
-            })?;
-            Ok(Arc::new(ScriptedProvider::new(script, Some(making.program.scripted()))))
-        },
-        model: |_| None,
-        prices: |_| None,
-        models: |_| None,
-        costs: |_| false,
-    },
-];
-
-/// The provider that answers from a script.
+/// The agent that answers from a script.
 const SCRIPTED: &str = "scripted";
+/// The agents that are providers of their own.
+const DIRECT: [&str; 3] = ["claude", "codex", "openai"];
 
-/// The names of all providers except `scripted`.
+/// What the configuration says about an agent.
+enum AgentSettings<'c> {
+    Claude(&'c ClaudeSettings),
+    Codex(&'c CodexSettings),
+    /// `None` without an address.
+    OpenAi(Option<&'c OpenAiSettings>),
+    /// An agent that our child drives; `None` for one that Cuegate knows and that has no settings.
+    Driven(Option<&'c DrivenSettings>),
+    Exec(&'c ExecSettings),
+    Scripted,
+}
+
+/// Whether Cuegate knows an agent of this name itself.
+pub(crate) fn is_known_agent(name: &str) -> bool {
+    DIRECT.contains(&name) || DRIVEN_NAMES.contains(&name) || name == SCRIPTED
+}
+
+fn find_settings<'c>(name: &str, config: &'c Config) -> Result<AgentSettings<'c>, Failure> {
+    let providers = &config.providers;
+    Ok(match name {
+        "claude" => AgentSettings::Claude(&providers.claude),
+        "codex" => AgentSettings::Codex(&providers.codex),
+        "openai" => AgentSettings::OpenAi(providers.openai.as_ref()),
+        SCRIPTED => AgentSettings::Scripted,
+        name if DRIVEN_NAMES.contains(&name) => AgentSettings::Driven(providers.driven(name)),
+        name => match config.agents.programs.get(name) {
+            Some(AgentProgram::Exec(settings)) => AgentSettings::Exec(settings),
+            Some(AgentProgram::Driven(settings)) => AgentSettings::Driven(Some(settings)),
+            None => {
+                let names: Vec<&str> = list_provider_names(config).collect();
+                return Err(Failure::usage(
+                    format!("unknown agent `{name}`"),
+                    format!("use one of {}, or `scripted` with `--script FILE`", names.join(", ")),
+                ));
+            }
+        },
+    })
+}
+
+/// The names of all agents except `scripted`.
 pub fn list_provider_names(config: &Config) -> impl Iterator<Item = &str> {
     let own = config.agents.programs.keys().map(String::as_str);
-    TABLE.iter().map(|provider| provider.name).filter(|name| *name != SCRIPTED).chain(own)
+    DIRECT.into_iter().chain(DRIVEN_NAMES).chain(own)
 }
 
 /// Creates a provider by name. `script` is the path and content of the script for `scripted`.
@@ -119,68 +76,98 @@ pub fn create_provider(
     program: &Program,
     config: &Config,
 ) -> Result<Shared, Failure> {
-    if let Some(settings) = config.agents.programs.get(name) {
-        let prices = prices_of(Some(name), config);
-        return Ok(Arc::new(ExecAgent::new(name, ExecSettings { prices, ..settings.clone() })));
-    }
-    (find_registration(name, config)?.make)(&ProviderInputs { script, program, config })
+    let settings = find_settings(name, config)?;
+    let prices = prices_of(Some(name), config);
+    Ok(match settings {
+        AgentSettings::Claude(settings) => {
+            Arc::new(Claude::new(ClaudeSettings { prices, ..settings.clone() }))
+        }
+        AgentSettings::Codex(settings) => Arc::new(Codex::new(CodexSettings { prices, ..settings.clone() })),
+        AgentSettings::OpenAi(settings) => {
+            let settings = settings.ok_or_else(|| {
+                Failure::usage(
+                    "the agent openai has no `base_url`",
+                    "set `base_url` in `[providers.openai]` of cuegate.toml, such as `\"http://localhost:11434/v1\"`",
+                )
+            })?;
+            let settings = OpenAiSettings { prices, ..settings.clone() };
+            Arc::new(OpenAiProvider::new(settings, program.openai()))
+        }
+        AgentSettings::Driven(settings) => {
+            let settings = DrivenSettings { prices, ..settings.cloned().unwrap_or_default() };
+            Arc::new(DrivenAgent::new(name, settings, program.driver()))
+        }
+        AgentSettings::Exec(settings) => {
+            Arc::new(ExecAgent::new(name, ExecSettings { prices, ..settings.clone() }))
+        }
+        AgentSettings::Scripted => {
+            let (path, text) = script.ok_or_else(|| {
+                Failure::usage("the scripted agent has no script", "give one with `--script FILE`")
+            })?;
+            let script = Script::parse(text, path).map_err(|error| Failure {
+                message: error.to_string(),
+                hint: error.hint.clone(),
+                code: crate::exit::USAGE,
+            })?;
+            Arc::new(ScriptedProvider::new(script, Some(program.scripted())))
+        }
+    })
 }
 
-/// Checks that a provider name is known.
+/// Checks that an agent of this name is known.
 ///
 /// # Errors
 /// When it is unknown.
 pub fn check_name(name: &str, config: &Config) -> Result<(), Failure> {
-    match config.agents.programs.contains_key(name) {
-        true => Ok(()),
-        false => find_registration(name, config).map(|_| ()),
-    }
+    find_settings(name, config).map(|_| ())
 }
 
-/// The configured model of a provider for asks that name none.
+/// The configured model of an agent for asks that name none.
 pub fn own_model<'c>(name: &str, config: &'c Config) -> Option<&'c str> {
-    match config.agents.programs.get(name) {
-        Some(settings) => settings.model.as_deref(),
-        None => (find_registration(name, config).ok()?.model)(config),
+    match find_settings(name, config).ok()? {
+        AgentSettings::Claude(settings) => settings.model.as_deref(),
+        AgentSettings::Codex(settings) => settings.model.as_deref(),
+        AgentSettings::OpenAi(settings) => settings?.model.as_deref(),
+        AgentSettings::Driven(settings) => settings?.model.as_deref(),
+        AgentSettings::Exec(settings) => settings.model.as_deref(),
+        AgentSettings::Scripted => None,
     }
 }
 
-/// The configured prices: those for all providers, overridden by those for this one.
+/// The configured prices: those for all agents, overridden by those for this one.
 pub fn prices_of(name: Option<&str>, config: &Config) -> Prices {
-    let own = |name: &str| match config.agents.programs.get(name) {
-        Some(settings) => Some(&settings.prices),
-        None => (find_registration(name, config).ok()?.prices)(config),
-    };
-    let own = name.and_then(own).cloned().unwrap_or_default();
+    let own = name.and_then(|name| match find_settings(name, config).ok()? {
+        AgentSettings::Claude(settings) => Some(&settings.prices),
+        AgentSettings::Codex(settings) => Some(&settings.prices),
+        AgentSettings::OpenAi(settings) => Some(&settings?.prices),
+        AgentSettings::Driven(settings) => Some(&settings?.prices),
+        AgentSettings::Exec(settings) => Some(&settings.prices),
+        AgentSettings::Scripted => None,
+    });
     let mut prices = config.prices.clone();
-    prices.0.extend(own.0);
+    prices.0.extend(own.cloned().unwrap_or_default().0);
     prices
 }
 
-/// The configured map from model names in definitions to the provider's model names.
+/// The configured map from model names in definitions to the agent's model names.
 pub fn model_map_of_provider<'c>(name: &str, config: &'c Config) -> &'c BTreeMap<String, String> {
     static NONE: BTreeMap<String, String> = BTreeMap::new();
-    match config.agents.programs.get(name) {
-        Some(settings) => &settings.models,
-        None => find_registration(name, config)
-            .ok()
-            .and_then(|provider| (provider.models)(config))
-            .unwrap_or(&NONE),
+    match find_settings(name, config) {
+        Ok(AgentSettings::Claude(_)) => &config.models.claude,
+        Ok(AgentSettings::Codex(_)) => &config.models.codex,
+        Ok(AgentSettings::OpenAi(_)) => &config.models.openai,
+        Ok(AgentSettings::Driven(Some(settings))) => &settings.models,
+        Ok(AgentSettings::Exec(settings)) => &settings.models,
+        Ok(AgentSettings::Driven(None) | AgentSettings::Scripted) | Err(_) => &NONE,
     }
 }
 
-/// Whether asks of a provider can cost money; `true` for an unknown one.
+/// Whether asks of an agent can cost money; `true` for an unknown one.
 pub fn may_cost_money(name: &str, config: &Config) -> bool {
-    config.agents.programs.contains_key(name)
-        || find_registration(name, config).map_or(true, |provider| (provider.costs)(config))
-}
-
-fn find_registration(name: &str, config: &Config) -> Result<&'static Registration, Failure> {
-    TABLE.iter().find(|provider| provider.name == name).ok_or_else(|| {
-        let names: Vec<&str> = list_provider_names(config).collect();
-        Failure::usage(
-            format!("unknown agent `{name}`"),
-            format!("use one of {}, or `scripted` with `--script FILE`", names.join(", ")),
-        )
-    })
+    match find_settings(name, config) {
+        // A service on this machine or in its network is free.
+        Ok(AgentSettings::OpenAi(settings)) => !settings.is_some_and(OpenAiSettings::is_near),
+        Ok(AgentSettings::Scripted) => false,
+        _ => true,
+    }
 }

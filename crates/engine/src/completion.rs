@@ -198,6 +198,8 @@ pub struct Answer {
     pub usage: Usage,
     pub provider: String,
     pub model: Option<String>,
+    /// What the agent said of itself at the start.
+    pub handshake: Option<String>,
     /// The provider's id of the session after the answer.
     pub session: Option<String>,
     /// The usage of the whole session, if the provider reports totals.

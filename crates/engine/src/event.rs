@@ -182,6 +182,9 @@ pub enum Event {
         provider: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// What the agent said of itself at the start: its name, its version, what it can.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        handshake: Option<String>,
         /// The provider's session id.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,

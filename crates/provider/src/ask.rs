@@ -164,6 +164,9 @@ pub struct Answer {
     pub totals: Option<Usage>,
     /// The model that answered.
     pub model: Option<String>,
+    /// What the agent said of itself at the start: its name, its version, what it can.
+    #[serde(default)]
+    pub handshake: Option<String>,
     /// Whether files of the working tree may have changed. `false` only if the provider is certain.
     pub edited: bool,
     /// The reason why the agent cannot proceed.
@@ -308,6 +311,11 @@ pub trait Provider: Send + Sync {
     /// Whether the cost of an ask with this model will be known; `None` = its default model.
     fn is_priced(&self, _model: Option<&str>) -> bool {
         self.capabilities().cost
+    }
+
+    /// Whether it must not be asked without the name of a model.
+    fn needs_model(&self) -> bool {
+        false
     }
 
     /// The provider's name for a model that a definition names (`opus`, `sonnet`, `haiku`, or a full name). `None` when

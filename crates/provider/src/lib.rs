@@ -12,9 +12,11 @@
 //! ```
 #![warn(missing_docs)]
 
+mod answer_server;
 mod ask;
 pub mod claude;
 pub mod codex;
+pub mod driven;
 pub mod exec;
 pub mod openai;
 mod program;
@@ -23,6 +25,7 @@ mod sandbox_needs;
 pub mod scripted;
 mod token_prices;
 
+pub use answer_server::answer_server_main;
 pub use ask::{
     Activity, Answer, AnswerReader, Cap, Capabilities, CutUsage, Fault, Inspection, Launch, Local, Login,
     LoginRequest, PreparedAsk, Problem, ProgramEnd, Provider, Request, Session, Shared,

@@ -10,6 +10,8 @@ use crate::{claude, codex};
 /// The files and services that a provider's program needs inside a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SandboxNeeds {
+    /// The programs that it starts, if they are not the one that is launched.
+    pub programs: Vec<PathBuf>,
     /// The services it connects to. It cannot work without them.
     pub services: Vec<NetworkService>,
     /// Files and folders of its own state, such as sessions and its login. It needs write access to them.

@@ -91,6 +91,7 @@ pub(crate) fn convert_answer(answer: provider::Answer, provider: &str) -> Answer
         usage: normalize_cost(answer.usage),
         provider: provider.to_owned(),
         model: answer.model,
+        handshake: answer.handshake,
         session: answer.session,
         totals: answer.totals.map(normalize_cost),
         receipt: answer.receipt,

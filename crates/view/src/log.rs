@@ -7,7 +7,7 @@
 //! - A value that the journal stores by digest is its text when that is available and short, else
 //!   `{"blob": digest, "bytes": n}`. `output` is the parsed JSON.
 //! - A time is RFC 3339 (`not_before`, `until`, `looked`), not milliseconds.
-//! - A field without a value is left out; only `answered` has all of its fields always, null where it has none.
+//! - A field without a value is left out; only `answered` has all of its fields but `handshake` always, null where it has none.
 //! - Internal fields are left out: a provider's receipt, the plan of a prompt. The exact prompt of an ask is in its
 //!   `answered`.
 //!
@@ -30,7 +30,7 @@
 //! | `sandbox_denied` | `by{seq member} step to why` |
 //! | `command_requested` | `step index`, `member`, `claim` (the outcome, when all pass) |
 //! | `tools_used` | `ask step calls[{tool target result at_ms duration_ms output output_bytes}] more` (`result` is `ok`, `failed`, `denied` or `unknown`) |
-//! | `answered` | `ask{seq member} step kind prompt system_prompt output text usage{input_tokens output_tokens cost_usd} model provider session duration_ms changed_files tree put{schema session}` |
+//! | `answered` | `ask{seq member} step kind prompt system_prompt output text usage{input_tokens output_tokens cost_usd} model provider handshake session duration_ms changed_files tree put{schema session}` |
 //! | `answered_late` | `ask usage` |
 //! | `answer_rejected` | `step member why` |
 //! | `boundary_violated` | `step permission paths` |
@@ -279,6 +279,7 @@ fn write_answer_fields(object: &mut Map<String, Value>, event: &Event, texts: &T
         usage,
         provider,
         model,
+        handshake,
         session,
         duration_ms,
         changed_files,
@@ -304,6 +305,9 @@ fn write_answer_fields(object: &mut Map<String, Value>, event: &Event, texts: &T
     put("usage", usage_json(usage));
     put("model", json!(model));
     put("provider", json!(provider));
+    if let Some(handshake) = handshake {
+        put("handshake", json!(handshake));
+    }
     put("session", json!(session));
     put("duration_ms", json!(duration_ms));
     put("changed_files", json!(changed_files));

@@ -127,7 +127,21 @@ impl Agent {
             .filter(|_| !configured && name != "scripted")
             .and_then(|named| models::resolve_model(named, &*provider, mapped));
         let model = model.map(resolve).transpose()?;
-        Ok(Agent { provider, inspection, model, models: known, default_model, foreign_tiers: foreign })
+        let agent =
+            Agent { provider, inspection, model, models: known, default_model, foreign_tiers: foreign };
+        let is_unnamed = |call: &&&PlannedCall<'_>| agent.models_of_call(call).iter().any(Option::is_none);
+        if let Some(call) = calls.iter().find(is_unnamed).filter(|_| agent.provider.needs_model()) {
+            return Err(Failure::usage(
+                format!(
+                    "no model of {name} is named for `{}`: without one it calls a hosted model",
+                    call.step.name
+                ),
+                format!(
+                    "name one with `{name}:MODEL`, `--model`, or `model` in `[providers.{name}]` of cuegate.toml"
+                ),
+            ));
+        }
+        Ok(agent)
     }
 
     /// Why it does not work on this machine.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use cuegate_engine::AgentChoice;
-use cuegate_provider::exec::ExecSettings;
+use cuegate_provider::{driven::DrivenSettings, exec::ExecSettings};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
@@ -13,17 +13,24 @@ use super::{
     agent_chain::{parse_chain, parse_choice},
     agent_roles::{AgentAssignment, AgentRole},
 };
-
-/// The names of agents that Cuegate knows itself.
-const KNOWN: [&str; 4] = ["claude", "codex", "openai", "scripted"];
+use crate::providers::is_known_agent;
 
 /// `[agents]`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentsConfig {
     /// Programs that are agents, by name.
-    pub programs: BTreeMap<String, ExecSettings>,
+    pub programs: BTreeMap<String, AgentProgram>,
     /// Which agents are called for which role.
     pub(crate) roles: Vec<AgentAssignment>,
+}
+
+/// How a program of the user is called.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentProgram {
+    /// `exec`: it reads a request and prints events.
+    Exec(Box<ExecSettings>),
+    /// `command`: it speaks the Agent Client Protocol.
+    Driven(Box<DrivenSettings>),
 }
 
 /// An agent or several, the next ones of which step in: `"claude"`, `["claude", "codex:gpt-5"]`.
@@ -32,7 +39,7 @@ pub struct AgentChain(pub Vec<AgentChoice>);
 
 /// The value of a key of `[agents]`.
 enum AgentEntry {
-    Program(Box<ExecSettings>),
+    Program(AgentProgram),
     Chain(Vec<AgentChoice>),
 }
 
@@ -46,7 +53,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an agent such as `\"codex\"`, a list of agents")?;
-        if self.takes_program { f.write_str(", or a table with `exec`") } else { Ok(()) }
+        if self.takes_program { f.write_str(", or a table with `exec` or `command`") } else { Ok(()) }
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<AgentEntry, E> {
@@ -68,8 +75,14 @@ impl<'de> Visitor<'de> for EntryVisitor {
         if !self.takes_program {
             return Err(A::Error::invalid_type(serde::de::Unexpected::Map, &self));
         }
-        ExecSettings::deserialize(MapAccessDeserializer::new(map))
-            .map(|settings| AgentEntry::Program(Box::new(settings)))
+        // Which keys there are depends on how it is called, so the table is looked at first.
+        let table = toml::Table::deserialize(MapAccessDeserializer::new(map))?;
+        let is_driven = table.contains_key("command");
+        let wrong = |error: toml::de::Error| A::Error::custom(error.message());
+        Ok(AgentEntry::Program(match is_driven {
+            true => AgentProgram::Driven(Box::new(table.try_into().map_err(wrong)?)),
+            false => AgentProgram::Exec(Box::new(table.try_into().map_err(wrong)?)),
+        }))
     }
 }
 
@@ -85,7 +98,7 @@ impl<'de> DeserializeSeed<'de> for EntrySeed<'_> {
         let entry = deserializer.deserialize_any(EntryVisitor { takes_program: true })?;
         let checked = match &entry {
             AgentEntry::Program(settings) => check_program(self.name, settings),
-            AgentEntry::Chain(_) if KNOWN.contains(&self.name) => Err(format!(
+            AgentEntry::Chain(_) if is_known_agent(self.name) => Err(format!(
                 "`{0}` is an agent, not a role: name a step, a persona or a tag (`\"step:{0}\"` for a step of that name)",
                 self.name
             )),
@@ -119,7 +132,7 @@ impl<'de> Visitor<'de> for AgentsVisitor {
         while let Some(name) = map.next_key::<String>()? {
             match map.next_value_seed(EntrySeed { name: &name })? {
                 AgentEntry::Program(settings) => {
-                    config.programs.insert(name, *settings);
+                    config.programs.insert(name, settings);
                 }
                 AgentEntry::Chain(chain) => {
                     let role = AgentRole::parse(&name).map_err(A::Error::custom)?;
@@ -137,9 +150,9 @@ impl<'de> Deserialize<'de> for AgentsConfig {
     }
 }
 
-fn check_program(name: &str, settings: &ExecSettings) -> Result<(), String> {
+fn check_program(name: &str, program: &AgentProgram) -> Result<(), String> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    if KNOWN.contains(&name) {
+    if is_known_agent(name) {
         return Err(format!(
             "`{name}` is an agent that Cuegate knows: its settings are `[providers.{name}]`, and a program of yours needs \
              another name"
@@ -148,8 +161,14 @@ fn check_program(name: &str, settings: &ExecSettings) -> Result<(), String> {
     if name.is_empty() || !name.chars().all(is_plain) {
         return Err(format!("`{name}` is no name of an agent: write letters, digits, `-` and `_`"));
     }
-    if settings.exec.first().is_none_or(|program| program.trim().is_empty()) {
-        return Err(format!("the agent `{name}` has no program: write `exec = [\"PROGRAM\", \"ARGUMENT\"]`"));
+    let (words, key) = match program {
+        AgentProgram::Exec(settings) => (&settings.exec, "exec"),
+        AgentProgram::Driven(settings) => (&settings.command, "command"),
+    };
+    match words.first().is_none_or(|program| program.trim().is_empty()) {
+        true => {
+            Err(format!("the agent `{name}` has no program: write `{key} = [\"PROGRAM\", \"ARGUMENT\"]`"))
+        }
+        false => Ok(()),
     }
-    Ok(())
 }

@@ -199,7 +199,7 @@ mod tests {
         insta::assert_snapshot!(refused("[budget]\nusd = \"5\""), @"cuegate.toml:2:7: expected a number without quotes");
         insta::assert_snapshot!(refused("[run]\nwait_max = \"soon\""), @"cuegate.toml:2:12: `soon` is not a duration; write `90s`, `10m` or `1h 30m`");
         insta::assert_snapshot!(refused("[run]\nwait_max = "), @"cuegate.toml:2:12: string values must be quoted, expected literal string");
-        insta::assert_snapshot!(refused("[providers.gemini]\nmodel = \"x\""), @"cuegate.toml:1:12: unknown field `gemini`, expected one of `claude`, `codex`, `openai`");
+        insta::assert_snapshot!(refused("[providers.bard]\nmodel = \"x\""), @"cuegate.toml:1:12: unknown field `bard`, expected one of `claude`, `codex`, `openai`, `opencode`, `copilot`, `gemini`, `qwen`");
         insta::assert_snapshot!(refused("[run]\nrepairs_max = 101"), @"cuegate.toml:2:15: expected a number from 0 to 100, found 101");
     }
 }

@@ -16,12 +16,12 @@ mod sandbox;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 pub use crate::otel::OtelConfig;
-use cuegate_provider::{Prices, claude, codex, openai};
+use cuegate_provider::{Prices, claude, codex, driven::DrivenSettings, openai};
 use serde::Deserialize;
 
 pub(crate) use agent_chain::parse_chain;
 pub(crate) use agent_roles::{AgentAssignment, AgentRole, parse_assignment};
-pub use agents::{AgentChain, AgentsConfig};
+pub use agents::{AgentChain, AgentProgram, AgentsConfig};
 pub use limit_values::{BudgetConfig, Minutes, PositiveCount, Usd};
 pub use load::{list_config_paths, load_config, parse_kept_config};
 pub use notify::NotifyConfig;
@@ -246,6 +246,27 @@ pub struct ProviderConfigs {
     pub codex: codex::CodexSettings,
     /// A service with OpenAI's Chat Completions API. `base_url` is required.
     pub openai: Option<openai::OpenAiSettings>,
+    /// OpenCode, which is not called without the name of a model.
+    pub opencode: Option<DrivenSettings>,
+    /// The CLI of GitHub Copilot.
+    pub copilot: Option<DrivenSettings>,
+    /// The CLI of Gemini, with a key.
+    pub gemini: Option<DrivenSettings>,
+    /// Qwen Code, with any service that speaks as OpenAI does.
+    pub qwen: Option<DrivenSettings>,
+}
+
+impl ProviderConfigs {
+    /// The settings of an agent that our child drives.
+    pub(crate) fn driven(&self, name: &str) -> Option<&DrivenSettings> {
+        match name {
+            "opencode" => self.opencode.as_ref(),
+            "copilot" => self.copilot.as_ref(),
+            "gemini" => self.gemini.as_ref(),
+            "qwen" => self.qwen.as_ref(),
+            _ => None,
+        }
+    }
 }
 
 /// `[models]`: maps a model name of a definition, such as `opus`, to the provider's model name.

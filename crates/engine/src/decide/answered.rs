@@ -210,6 +210,7 @@ fn record_answer(
         usage: answer.usage,
         provider: answer.provider.clone(),
         model: answer.model.clone(),
+        handshake: answer.handshake.clone(),
         session: answer.session.clone(),
         session_key: key,
         totals: answer.totals,

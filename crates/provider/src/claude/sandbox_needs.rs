@@ -83,7 +83,14 @@ pub(super) fn collect_needs(settings: &ClaudeSettings) -> SandboxNeeds {
     ];
     let of_clouds = clouds.iter().filter(|(cloud, _)| on(cloud)).flat_map(|(_, names)| *names);
     let variables = VARIABLES.iter().chain(of_clouds).map(|name| (*name).to_owned()).collect();
-    SandboxNeeds { services: list_services(settings, &on), state, settings: user, keys, variables }
+    SandboxNeeds {
+        programs: Vec::new(),
+        services: list_services(settings, &on),
+        state,
+        settings: user,
+        keys,
+        variables,
+    }
 }
 
 /// The services of its environment variables, or Anthropic's services.

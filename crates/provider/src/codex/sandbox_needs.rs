@@ -26,6 +26,7 @@ pub(crate) const VARIABLES: [&str; 8] = [
 pub(super) fn collect_needs(settings: &CodexSettings) -> SandboxNeeds {
     let folder = inspect::find_codex_home(settings);
     SandboxNeeds {
+        programs: Vec::new(),
         services: list_services(settings, &folder),
         settings: OWN.iter().map(|name| folder.join(name)).collect(),
         state: vec![folder.clone()],

@@ -6,4 +6,6 @@ mod settings;
 mod wire;
 
 pub use agent::ExecAgent;
+pub(crate) use read::ExecReader;
 pub use settings::ExecSettings;
+pub(crate) use wire::{AnswerLine, EventLine};

@@ -9,7 +9,7 @@ use crate::{Activity, Answer, AnswerReader, CutUsage, Fault, Prices, ProgramEnd}
 const QUOTED_MAX: usize = 400;
 
 /// The lines of one ask.
-pub(super) struct ExecReader {
+pub(crate) struct ExecReader {
     name: String,
     model: Option<String>,
     prices: Prices,
@@ -24,7 +24,7 @@ pub(super) struct ExecReader {
 }
 
 impl ExecReader {
-    pub(super) fn new(name: &str, model: Option<&str>, prices: Prices, can_edit: bool) -> ExecReader {
+    pub(crate) fn new(name: &str, model: Option<&str>, prices: Prices, can_edit: bool) -> ExecReader {
         ExecReader {
             name: name.to_owned(),
             model: model.map(str::to_owned),
@@ -83,6 +83,8 @@ impl AnswerReader for ExecReader {
             EventLine::Text { text } => vec![Activity::Text { text }],
             EventLine::Tool { id, name, target } => vec![Activity::Tool { id, name, target }],
             EventLine::ToolEnded { id, failed, output } => vec![Activity::ToolEnded { id, failed, output }],
+            EventLine::Denied { id, name, target } => vec![Activity::Denied { id, name, target }],
+            EventLine::Retry { reason } => vec![Activity::Retry { reason }],
             EventLine::Usage(usage) => {
                 self.add_usage(&usage);
                 vec![Activity::Usage(usage)]
@@ -148,7 +150,8 @@ impl AnswerReader for ExecReader {
             text: answer.text.clone(),
             usage: self.priced_usage(model.as_deref()),
             session: answer.session.clone().filter(|id| !id.is_empty()),
-            totals: None,
+            totals: answer.totals,
+            handshake: answer.handshake.clone(),
             model,
             edited: self.can_edit,
             blocked: answer.blocked.clone(),

@@ -61,9 +61,9 @@ impl<'r> AskLine<'r> {
 }
 
 /// A line of the program.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub(super) enum EventLine {
+pub(crate) enum EventLine {
     /// Text as it is written.
     Text { text: String },
     /// A tool is used.
@@ -83,6 +83,16 @@ pub(super) enum EventLine {
         #[serde(default)]
         output: String,
     },
+    /// The use of a tool was denied.
+    Denied {
+        #[serde(default)]
+        id: String,
+        name: String,
+        #[serde(default)]
+        target: String,
+    },
+    /// The program tries something again by itself.
+    Retry { reason: String },
     /// What was used since the last event of this kind.
     Usage(Usage),
     /// The answer, the last line.
@@ -97,21 +107,27 @@ pub(super) enum EventLine {
     },
 }
 
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct AnswerLine {
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct AnswerLine {
     #[serde(default)]
-    pub(super) text: String,
+    pub(crate) text: String,
     /// The object that fits the schema.
     #[serde(default)]
-    pub(super) output: Option<Value>,
+    pub(crate) output: Option<Value>,
     #[serde(default)]
-    pub(super) session: Option<String>,
+    pub(crate) session: Option<String>,
     #[serde(default)]
-    pub(super) model: Option<String>,
+    pub(crate) model: Option<String>,
+    /// The usage of the whole session, where the program reports that.
+    #[serde(default)]
+    pub(crate) totals: Option<Usage>,
+    /// What the agent said of itself at the start: its name, its version, what it can.
+    #[serde(default)]
+    pub(crate) handshake: Option<String>,
     /// Why the agent cannot go on.
     #[serde(default)]
-    pub(super) blocked: Option<String>,
+    pub(crate) blocked: Option<String>,
     /// A question to a person.
     #[serde(default)]
-    pub(super) question: Option<String>,
+    pub(crate) question: Option<String>,
 }

@@ -206,6 +206,7 @@ fn answer_of_entry(reservation: &Reservation, request: &Request) -> Answer {
         false => entry.last_answer(&request.step),
     };
     Answer {
+        handshake: None,
         output: output.cloned(),
         text: text.to_owned(),
         usage: entry.usage.into(),

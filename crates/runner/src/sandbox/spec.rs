@@ -301,12 +301,16 @@ impl SandboxSpec<'_> {
         reporter: RefusalReporter,
     ) -> Result<(Launch, SandboxGuard), Error> {
         let allow_list = self.allow_list();
+        // A service may be named twice, and a port in the sandbox leads to one place.
+        let mut ports = BTreeSet::new();
         let forwards: Vec<String> = allow_list
             .services
             .iter()
             .chain(&allow_list.hosts)
             .filter(|host| host.is_local())
-            .filter_map(|host| Some(format!("{}:{}", host.name(), host.port()?)))
+            .filter_map(|host| Some((host.name(), host.port()?)))
+            .filter(|(_, port)| ports.insert(*port))
+            .map(|(name, port)| format!("{name}:{port}"))
             .collect();
         let heard = reporter.channel();
         let egress = Egress::open(allow_list, reporter)?;
@@ -436,8 +440,13 @@ impl SandboxSpec<'_> {
         let located = |path: &str| hidden_paths::resolve_path(path, &work, self.root, home.as_deref());
         let readable = self.sandbox.options.readable.iter().filter_map(|path| located(path));
         let readable: Vec<PathBuf> = readable.filter_map(|path| fs::canonicalize(path).ok()).collect();
-        let program = cuegate_provider::locate_program(program)
-            .into_iter()
+        let started: &[PathBuf] = match &self.kind {
+            ProcessKind::Agent { needs, .. } => &needs.programs,
+            ProcessKind::Program => &[],
+        };
+        let program = std::iter::once(Path::new(program))
+            .chain(started.iter().map(PathBuf::as_path))
+            .filter_map(cuegate_provider::locate_program)
             .flat_map(|path| visible::of_program(&path, home.as_deref()));
         let project = top_of_repository(self.root).unwrap_or_else(|| resolve_links(self.root));
         let mut searched = vec![project.clone()];

@@ -62,6 +62,7 @@ async fn an_answer_has_the_content_of_its_entry() {
     assert_eq!(
         Answer { receipt: None, ..answer },
         Answer {
+            handshake: None,
             output: Some(serde_json::json!({"a": 1})),
             text: "hello".to_owned(),
             usage: Usage { input_tokens: 5, output_tokens: 6, cost_usd: Some(0.5), ..Usage::default() },

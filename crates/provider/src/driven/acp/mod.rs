@@ -1,0 +1,9 @@
+//! The Agent Client Protocol, stable version 1, as a client without files and terminals: the agent has its own, and the
+//! sandbox is the wall.
+
+mod connection;
+mod permission;
+mod session;
+mod turn;
+
+pub(super) use turn::run_acp;
