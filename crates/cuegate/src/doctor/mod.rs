@@ -7,7 +7,7 @@ mod self_test;
 
 use std::{panic::resume_unwind, path::Path, thread, time::Duration};
 
-use cuegate_provider::{Capabilities, Inspection, Login, LoginRequest};
+use cuegate_provider::{Capabilities, Inspection, Login, LoginRequest, driven::DRIVEN_NAMES};
 use cuegate_runner::get_status;
 use serde_json::{Value, json};
 
@@ -76,7 +76,10 @@ impl DoctorFinding {
 pub fn check_requirements(root: &Path, program: &Program, config: &Config) -> Vec<DoctorFinding> {
     let mut findings = vec![machine::check_git(root), machine::check_disk_space(root)];
     findings.extend(machine::check_journal(root));
-    findings.extend(map_in_parallel(&inspect_agents(program, config), check_agent));
+    let mut agents = inspect_agents(program, config);
+    // Four more lines that say "not found" would hide the ones that matter; `cuegate agents` lists these too.
+    agents.retain(|agent| agent.problem.is_none() || is_expected(&agent.name, config));
+    findings.extend(map_in_parallel(&agents, check_agent));
     findings.extend([machine::check_namespaces(), machine::check_sandbox()]);
     findings.extend(machine::propose_caches(config));
     findings
@@ -118,6 +121,11 @@ pub(crate) fn inspect_agents(program: &Program, config: &Config) -> Vec<AgentFac
             login_request: None,
         },
     })
+}
+
+/// Whether a user would ask why the agent does not work here: not for a further agent without any settings.
+fn is_expected(name: &str, config: &Config) -> bool {
+    !DRIVEN_NAMES.contains(&name) || config.providers.driven(name).is_some()
 }
 
 /// The agents that work on this machine.
