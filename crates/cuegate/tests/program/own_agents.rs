@@ -135,3 +135,18 @@ fn it_stays_in_the_sandbox() {
     assert_eq!(project.read("seen.txt"), "b\n");
     assert!(!outside.path().join("here").exists());
 }
+
+/// The first example of the documentation: a script somewhere outside of the project, which the sandbox would hide.
+#[test]
+fn a_script_outside_of_the_project_is_visible() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let script = elsewhere.path().join("notes.sh");
+    fs::write(&script, example("sh")).unwrap();
+    let project = shell("exit 1", "");
+    let toml = project.read("cuegate.toml");
+    let inside = project.path().join("agent.sh").display().to_string();
+    project.write("cuegate.toml", &toml.replace(&inside, &script.display().to_string()));
+    let ran = project.run(&["run", "it", "Do it"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!project.read("BUILT.txt").is_empty());
+}

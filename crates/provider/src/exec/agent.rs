@@ -5,7 +5,7 @@ use std::env;
 use super::{ExecSettings, read::ExecReader, wire::AskLine};
 use crate::{
     Capabilities, Fault, FaultClass, Inspection, Launch, PreparedAsk, Problem, Provider, Request,
-    SandboxNeeds, locate_or_missing, locate_program,
+    SandboxNeeds, locate_or_missing, locate_program, program::locate::list_named_files,
 };
 
 /// Any program that speaks the lines of `cuegate/ask/v1`.
@@ -83,6 +83,7 @@ impl Provider for ExecAgent {
             services: self.settings.hosts.clone(),
             state: self.settings.state.iter().map(expand).collect(),
             variables: self.settings.variables.clone(),
+            programs: list_named_files(&self.settings.exec),
             ..SandboxNeeds::default()
         }
     }

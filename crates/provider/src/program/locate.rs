@@ -56,6 +56,12 @@ pub fn locate_or_missing(program: impl AsRef<Path>) -> PathBuf {
     })
 }
 
+/// The files that the arguments of a command name by a whole path, such as the script of an interpreter.
+pub(crate) fn list_named_files(command: &[String]) -> Vec<PathBuf> {
+    let paths = command.iter().skip(1).map(PathBuf::from);
+    paths.filter(|path| path.is_absolute() && path.is_file()).collect()
+}
+
 /// Where a program that [`locate_program`] does not find is inside of an excluded project.
 pub(crate) fn inside_project(program: &Path) -> Option<PathBuf> {
     find_in(program, &env::var_os("PATH").unwrap_or_default())

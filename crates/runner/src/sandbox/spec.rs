@@ -446,7 +446,11 @@ impl SandboxSpec<'_> {
         };
         let program = std::iter::once(Path::new(program))
             .chain(started.iter().map(PathBuf::as_path))
-            .filter_map(cuegate_provider::locate_program)
+            // The script of an interpreter need not be a program itself.
+            .filter_map(|path| match path.is_absolute() {
+                true => Some(path.to_owned()),
+                false => cuegate_provider::locate_program(path),
+            })
             .flat_map(|path| visible::of_program(&path, home.as_deref()));
         let project = top_of_repository(self.root).unwrap_or_else(|| resolve_links(self.root));
         let mut searched = vec![project.clone()];
