@@ -5,7 +5,8 @@
 //! `npm install --package-lock-only --ignore-scripts --omit-lockfile-registry-resolved`.
 
 use std::{
-    fs,
+    collections::BTreeSet,
+    fs, iter,
     path::{Path, PathBuf},
 };
 
@@ -13,53 +14,68 @@ use serde_json::Value;
 
 use crate::shell::{cargo, has, output, root, run};
 
-/// The file that records the installed lock; `testkit/src/offline.rs` uses the same name.
+/// The file with the digest of each package.
+const LOCK: &str = "package-lock.json";
+/// The file that records what was installed; `testkit/src/offline.rs` uses the same name.
 const INSTALLED: &str = "installed.json";
 /// The apt-get commands that install npm.
 const NPM: [&[&str]; 2] = [&["update"], &["install", "-y", "--no-install-recommends", "nodejs", "npm"]];
 /// `--ignore-scripts`: the binaries come from the platform packages, so no install script runs and no binary is stored
 /// twice.
-const CI: [&str; 5] = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+const OPTIONS: [&str; 4] = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
 
 /// Installs the agents into the target folder, unless the locked versions are installed. Needs npm and a registry.
 pub(crate) fn agents() -> Result<(), String> {
-    install("agents", "downloads about 300 MB, needs 800 MB on disk", link)
+    install("agents", LOCK, "downloads about 300 MB, needs 800 MB on disk", link)
 }
 
 /// Installs what drives the browser.
 pub(crate) fn browser() -> Result<(), String> {
-    install("browser", "10 MB", |_| Ok(()))
+    install("browser", LOCK, "10 MB", |_| Ok(()))
 }
 
-/// Installs the packages of a folder of xtask into the target folder.
-fn install(name: &str, size: &str, finish: fn(&Path) -> Result<(), String>) -> Result<(), String> {
+/// Installs the further agents, those that our child drives, and a Node.js that is new enough for them.
+pub(crate) fn more_agents() -> Result<(), String> {
+    // Without a lock: a lock wants every optional package of every platform, and not each registry has them all. Those
+    // that run here are pinned; their code is in one package each.
+    install("more-agents", "package.json", "downloads about 300 MB, needs 800 MB on disk", |_| Ok(()))
+}
+
+/// Installs the packages of a folder of xtask into the target folder. `pinned` is the file there that says which.
+fn install(
+    name: &str,
+    pinned: &str,
+    size: &str,
+    finish: fn(&Path) -> Result<(), String>,
+) -> Result<(), String> {
     let source = root().join("xtask").join(name);
     let folder = target()?.join(name);
-    let lock = read(&source.join("package-lock.json"))?;
+    let pins = read(&source.join(pinned))?;
     // Lock, because tests in several terminals may install at the same time.
     fs::create_dir_all(&folder).map_err(|error| format!("`{}`: {error}", folder.display()))?;
     let guard = folder.join(".lock");
     let guard = fs::File::create(&guard).map_err(|error| format!("`{}`: {error}", guard.display()))?;
     guard.lock().map_err(|error| format!("failed to lock `{}`: {error}", folder.display()))?;
-    if fs::read_to_string(folder.join(INSTALLED)).is_ok_and(|installed| installed == lock) {
-        eprintln!("{name}: the locked versions are installed in {}", folder.display());
+    if fs::read_to_string(folder.join(INSTALLED)).is_ok_and(|installed| installed == pins) {
+        eprintln!("{name}: the pinned versions are installed in {}", folder.display());
         return Ok(());
     }
     let npm = npm()?;
     eprintln!("{name}: installing into {} ({size})", folder.display());
     remove(&folder.join(INSTALLED))?;
-    for file in ["package.json", "package-lock.json"] {
+    for file in BTreeSet::from(["package.json", pinned]) {
         let text = read(&source.join(file))?;
         fs::write(folder.join(file), text).map_err(|error| format!("`{file}`: {error}"))?;
     }
     // Use a temporary cache: npm's own would store everything a second time.
     let cache = folder.join("cache");
-    let mut words: Vec<String> = CI.iter().map(|word| (*word).to_owned()).collect();
+    let command = if pinned == LOCK { "ci" } else { "install" };
+    let mut words: Vec<String> = iter::once(command).chain(OPTIONS).map(str::to_owned).collect();
     words.push(format!("--cache={}", cache.display()));
     run(&folder, npm, &words, &[])?;
     fs::remove_dir_all(&cache).map_err(|error| format!("`{}`: {error}", cache.display()))?;
     finish(&folder)?;
-    fs::write(folder.join(INSTALLED), lock).map_err(|error| format!("`{INSTALLED}`: {error}"))?;
+    fs::write(folder.join(INSTALLED), pins).map_err(|error| format!("`{INSTALLED}`: {error}"))?;
     eprintln!("{name}: installed");
     Ok(())
 }

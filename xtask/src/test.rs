@@ -112,3 +112,16 @@ pub(crate) fn test() -> Result<(), String> {
     eprintln!("all checks passed");
     Ok(())
 }
+
+/// Runs the tests with the agents that our child drives, after installing them.
+pub(crate) fn test_more_agents() -> Result<(), String> {
+    agents::more_agents()?;
+    install_sandbox();
+    let tests = ["test", "--quiet", "--package", "cuegate", "--test", "program", "--"];
+    run(
+        &root(),
+        &cargo(),
+        &[&tests[..], &["more_agents::", "--ignored", "--test-threads", "2"]].concat(),
+        &[],
+    )
+}

@@ -37,7 +37,12 @@ pub(super) fn serve(shared: &Shared, mut connection: Connection) -> io::Result<(
     };
     let api = Api::of(&request.path).filter(|_| request.method == "POST");
     let refused = api.and_then(|api| refused(api, &request, &body));
-    let asked = api.map(|api| api.read(&body)).unwrap_or_default();
+    let mut asked = api.map(|api| api.read(&body)).unwrap_or_default();
+    if api == Some(Api::Gemini) {
+        asked.stream = request.path.contains(":streamGenerateContent");
+        let name = request.path.rsplit('/').next().and_then(|last| last.split(':').next());
+        asked.model = name.unwrap_or_default().to_owned();
+    }
     let due = {
         let mut state = shared.state();
         let due = match (api, &refused) {
@@ -82,7 +87,9 @@ pub(super) fn serve(shared: &Shared, mut connection: Connection) -> io::Result<(
 /// Why the real API would not take a request, whatever it asks.
 fn refused(api: Api, request: &Request, body: &Value) -> Option<(u16, String)> {
     let bearer = request.header("authorization").and_then(|value| value.strip_prefix("Bearer "));
-    let key = bearer.or_else(|| request.header("x-api-key").filter(|_| api == Api::Messages));
+    let key = bearer
+        .or_else(|| request.header("x-api-key").filter(|_| api == Api::Messages))
+        .or_else(|| request.header("x-goog-api-key").filter(|_| api == Api::Gemini));
     if key.is_none_or(str::is_empty) {
         return Some((401, "the headers have no API key".to_owned()));
     }
@@ -93,7 +100,7 @@ fn refused(api: Api, request: &Request, body: &Value) -> Option<(u16, String)> {
     if !body.is_object() {
         return Some((400, "the body is no JSON object".to_owned()));
     }
-    if !body["model"].is_string() {
+    if api != Api::Gemini && !body["model"].is_string() {
         return missing("model");
     }
     match api {

@@ -1,5 +1,5 @@
-//! A stand-in for the model APIs of agents. It serves one scenario as Anthropic Messages, OpenAI Responses and OpenAI
-//! Chat Completions, so that one scenario drives every agent.
+//! A stand-in for the model APIs of agents. It serves one scenario as Anthropic Messages, OpenAI Responses, OpenAI Chat
+//! Completions and Google's `generateContent`, so that one scenario drives every agent.
 //!
 //! The server uses `std::net` directly because tests need protocol violations that HTTP libraries prevent: a stream
 //! that ends within an answer, a head without a body, a silent connection.
@@ -17,6 +17,7 @@
 
 mod answer;
 mod chat;
+mod gemini;
 mod http;
 mod messages;
 mod play;

@@ -78,6 +78,10 @@ fn responses(acts: &[Act], asked: &Asked) -> Vec<Response> {
             now = Building::default();
         }
     }
+    let is_submitted = matches!(acts.last(), Some(Act::Json(_))) && tools::submit_tool(asked).is_some();
+    if is_submitted {
+        now.pieces.push(Piece::Text("I gave my answer.".to_owned()));
+    }
     if now != Building::default() || done.is_empty() {
         done.push(now.end(End::Said(Stop::End)));
     }

@@ -10,9 +10,11 @@ use super::{
 /// Tools that run commands, the most common first.
 const SHELLS: [&str; 6] = ["Bash", "exec_command", "shell_command", "run_shell_command", "bash", "shell"];
 /// Tools that write files.
-const WRITERS: [&str; 3] = ["Write", "write_file", "write"];
+const WRITERS: [&str; 4] = ["Write", "write_file", "write", "create"];
 /// Claude's tool for structured answers.
 const STRUCTURED: &str = "StructuredOutput";
+/// The end of the name of our own tool for them, in the server of which agents offer it.
+const SUBMIT: &str = "submit_answer";
 /// The longest time in milliseconds that codex waits for a command before it reports it as running. Its default is too
 /// short for a busy machine.
 const YIELD_MS: u64 = 30_000;
@@ -92,8 +94,15 @@ pub(super) fn call(asked: &Asked, act: &Act) -> Option<Call> {
 pub(super) fn structured(asked: &Asked, answer: &Value) -> Option<Call> {
     match &asked.forced {
         Some(name) => Some(by_name(asked, name, answer.clone())),
-        None => Some(find(asked, &[STRUCTURED])?.call(answer.clone())),
+        None => {
+            find(asked, &[STRUCTURED]).or_else(|| submit_tool(asked)).map(|tool| tool.call(answer.clone()))
+        }
     }
+}
+
+/// Our own tool for answers, after which the model has to end the turn itself.
+pub(super) fn submit_tool(asked: &Asked) -> Option<&Tool> {
+    asked.tools.iter().find(|tool| tool.name.ends_with(SUBMIT))
 }
 
 /// A model may call a tool that was not offered.
@@ -147,7 +156,8 @@ fn write(asked: &Asked, path: &str, content: &str) -> Call {
     if let Some(tool) = find(asked, &WRITERS) {
         let keys = ["file_path", "filePath", "absolute_path", "path"];
         let key = keys.into_iter().find(|key| tool.properties[key].is_object()).unwrap_or(keys[0]);
-        return tool.call(json!({key: path, "content": content}));
+        let text = if tool.properties["file_text"].is_object() { "file_text" } else { "content" };
+        return tool.call(json!({key: path, text: content}));
     }
     if find(asked, &SHELLS).or_else(|| program(asked)).is_some() {
         return shell(asked, &format!("printf %s {} > {}", quoted(content), quoted(path)));

@@ -1,8 +1,8 @@
-//! What the three APIs have in common: a request as it is read, a message as it is said, an event as it is sent.
+//! What the APIs have in common: a request as it is read, a message as it is said, an event as it is sent.
 
 use serde_json::{Value, json};
 
-use super::{chat, messages, responses, scenario::Tokens, tools::Tool};
+use super::{chat, gemini, messages, responses, scenario::Tokens, tools::Tool};
 
 /// One of the APIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(super) enum Api {
     Responses,
     /// `POST /v1/chat/completions`
     Chat,
+    /// `POST /v1beta/models/MODEL:generateContent`, or `:streamGenerateContent`
+    Gemini,
 }
 
 /// What a request says, of all that stands in it.
@@ -140,6 +142,9 @@ impl Api {
             "/v1/messages" => Some(Api::Messages),
             "/v1/responses" => Some(Api::Responses),
             "/v1/chat/completions" => Some(Api::Chat),
+            path if path.ends_with(":generateContent") || path.ends_with(":streamGenerateContent") => {
+                Some(Api::Gemini)
+            }
             _ => None,
         }
     }
@@ -150,6 +155,7 @@ impl Api {
             Api::Messages => messages::read(body),
             Api::Responses => responses::read(body),
             Api::Chat => chat::read(body),
+            Api::Gemini => gemini::read(body),
         }
     }
 
@@ -159,6 +165,7 @@ impl Api {
             Api::Messages => messages::whole(said),
             Api::Responses => responses::whole(said),
             Api::Chat => chat::whole(said),
+            Api::Gemini => gemini::whole(said),
         }
     }
 
@@ -168,6 +175,7 @@ impl Api {
             Api::Messages => messages::events(said),
             Api::Responses => responses::events(said),
             Api::Chat => chat::events(said),
+            Api::Gemini => gemini::events(said),
         }
     }
 
@@ -176,6 +184,7 @@ impl Api {
         match self {
             Api::Messages => messages::error(status, message),
             Api::Responses | Api::Chat => responses::error(status, message),
+            Api::Gemini => gemini::error(status, message),
         }
     }
 
@@ -184,6 +193,9 @@ impl Api {
         match self {
             Api::Messages => (400, messages::overflow()),
             Api::Responses | Api::Chat => (400, responses::overflow()),
+            Api::Gemini => {
+                (400, gemini::error(400, Some("The input token count exceeds the maximum context length")))
+            }
         }
     }
 
@@ -193,6 +205,7 @@ impl Api {
             Api::Messages => messages::failed(kind),
             Api::Responses => responses::failed(kind),
             Api::Chat => chat::failed(kind),
+            Api::Gemini => gemini::failed(kind),
         }
     }
 }

@@ -27,6 +27,8 @@ mod kills;
 #[cfg(target_os = "linux")]
 mod landing;
 mod leftovers;
+#[cfg(target_os = "linux")]
+mod more_agents;
 mod on_github;
 mod otel;
 mod own_agents;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    env,
+    env, fs, iter,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -19,7 +19,7 @@ use crate::{
     SandboxNeeds, Shared,
     exec::ExecReader,
     program::{
-        locate::{locate_or_missing, locate_program},
+        locate::{list_named_files, locate_or_missing, locate_program},
         probe::{LOOK_MAX, Version, capture_program_output},
     },
     sandbox_needs::NetworkService,
@@ -47,7 +47,7 @@ impl DrivenAgent {
             let program = self.settings.program.as_ref();
             let program = program.map_or_else(|| row.program.to_owned(), |path| path.display().to_string());
             let args = row.args.iter().map(|word| (*word).to_owned());
-            std::iter::once(program).chain(args).collect()
+            iter::once(program).chain(args).collect()
         };
         let mut command: Vec<String> = self.row.map_or_else(|| self.settings.command.clone(), own);
         command.extend(self.settings.args.iter().cloned());
@@ -99,6 +99,29 @@ impl DrivenAgent {
         }
     }
 
+    /// A path in the home folder, and where the user's variables put its folder, which not every agent follows.
+    fn list_places(&self, home: &Path, path: &str) -> Vec<PathBuf> {
+        let moved = XDG_FOLDERS.iter().find_map(|(folder, variable)| {
+            let rest = Path::new(path).strip_prefix(folder).ok()?;
+            let base = self.variable(variable).map(PathBuf::from).filter(|base| base.is_absolute())?;
+            Some(base.join(rest))
+        });
+        iter::once(home.join(path)).chain(moved).collect()
+    }
+
+    /// Writes what the agent itself would write when it is started the first time.
+    fn write_first_files(&self) {
+        let home = self.variable("HOME").map(PathBuf::from).or_else(env::home_dir).unwrap_or_default();
+        for (path, text) in self.row.into_iter().flat_map(|row| row.first_files) {
+            // Where the last place is: that of the variables, if they are set.
+            if let Some(path) = self.list_places(&home, path).last().filter(|path| !path.exists()) {
+                // If it cannot be written, the agent says so when it starts.
+                path.parent().map(fs::create_dir_all);
+                fs::write(path, text).ok();
+            }
+        }
+    }
+
     fn login(&self) -> Login {
         let keys = self.row.into_iter().flat_map(|row| row.keys);
         keys.into_iter()
@@ -106,6 +129,14 @@ impl DrivenAgent {
             .map_or(Login::Unknown, |name| Login::Key((*name).to_owned()))
     }
 }
+
+/// Folders of the home folder, and the variables that put them elsewhere.
+const XDG_FOLDERS: [(&str, &str); 4] = [
+    (".local/share", "XDG_DATA_HOME"),
+    (".local/state", "XDG_STATE_HOME"),
+    (".config", "XDG_CONFIG_HOME"),
+    (".cache", "XDG_CACHE_HOME"),
+];
 
 /// What every call of OpenCode sets: it asks before it acts, and keeps no copies of the tree.
 fn opencode_config() -> Value {
@@ -211,13 +242,16 @@ impl Provider for DrivenAgent {
                     .filter_map(|name| NetworkService::at(&self.variable(name)?)),
             )
             .chain(self.settings.hosts.iter().cloned());
-        let state = rows().flat_map(|row| row.state).map(|path| home.join(path));
+        let places = |path: &&str| self.list_places(&home, path);
+        let state = rows().flat_map(|row| row.state).flat_map(places);
         let variables = rows().flat_map(|row| row.variables).map(|name| (*name).to_owned());
         SandboxNeeds {
-            programs: vec![self.program_name()],
+            programs: iter::once(self.program_name())
+                .chain(list_named_files(&self.settings.command))
+                .collect(),
             services: services.collect(),
             state: state.chain(self.settings.state.iter().map(|path| expand(path))).collect(),
-            settings: rows().flat_map(|row| row.own).map(|path| home.join(path)).collect(),
+            settings: rows().flat_map(|row| row.own).flat_map(places).collect(),
             keys: Vec::new(),
             variables: variables.chain(self.settings.variables.iter().cloned()).collect(),
         }
@@ -235,6 +269,9 @@ impl Provider for DrivenAgent {
             let why = format!("no model of {} is named: without one it calls a hosted model", row.name);
             return Err(Fault::new(FaultClass::UnknownModel, why));
         }
+        if self.is_sandboxed {
+            self.write_first_files();
+        }
         let mut command = self.command();
         if let Some(program) = command.first_mut() {
             *program = locate_or_missing(&*program).display().to_string();
@@ -244,7 +281,7 @@ impl Provider for DrivenAgent {
             (None, AnswerTransport::Http) => AnswerRoute::Http,
             (None, AnswerTransport::None) => AnswerRoute::None,
         };
-        let server = std::iter::once(self.program.exe.display().to_string());
+        let server = iter::once(self.program.exe.display().to_string());
         let job = DriverJob {
             name: self.name.clone(),
             row: self.row.map(|row| row.name.to_owned()),

@@ -124,6 +124,8 @@ pub(super) fn classify_failure(status: Option<u64>, text: &str, otherwise: Fault
     // A bad request may be an overflow, which only its text says.
     let class = match status.and_then(class_of_status) {
         Some(FaultClass::Refused) | None => by_text.or(status.and_then(class_of_status)).unwrap_or(otherwise),
+        // Gemini says 500 for what it does not know the status of.
+        Some(FaultClass::Overloaded) if by_text == Some(FaultClass::UnknownModel) => FaultClass::UnknownModel,
         Some(class) => class,
     };
     Trouble { class, message: text.to_owned(), retry_after_ms: resets::in_ms(text, &Zoned::now()) }
@@ -159,5 +161,6 @@ mod tests {
         assert_eq!(class(Some(400), "maximum context length"), FaultClass::ContextOverflow);
         assert_eq!(class(Some(400), "strange"), FaultClass::Refused);
         assert_eq!(class(None, "strange"), FaultClass::Crashed);
+        assert_eq!(class(Some(500), "gemini: model not found"), FaultClass::UnknownModel);
     }
 }

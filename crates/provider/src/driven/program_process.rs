@@ -96,7 +96,7 @@ impl ProgramProcess {
     }
 
     /// Waits for its end after the end of its output, and returns how it ended and the end of its standard error.
-    pub(super) fn wait(mut self) -> (Option<ExitStatus>, String) {
+    pub(super) fn wait(&mut self) -> (Option<ExitStatus>, String) {
         let status = self.stop();
         let stderr = self.stderr.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
         (status, String::from_utf8_lossy(&stderr).trim().to_owned())
@@ -123,7 +123,7 @@ impl ProgramProcess {
     }
 
     /// The trouble of a program that ended without what it was asked for.
-    pub(super) fn trouble_of_end(self, what: &str) -> Trouble {
+    pub(super) fn trouble_of_end(&mut self, what: &str) -> Trouble {
         let name = self.name.clone();
         let (status, stderr) = self.wait();
         let ended = status.map_or_else(|| "ended".to_owned(), |status| status.to_string());

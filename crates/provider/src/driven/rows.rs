@@ -57,6 +57,9 @@ pub(super) struct AgentRow {
     pub(super) state: &'static [&'static str],
     /// Those of them that are the user's settings, which programs outside of the sandbox obey.
     pub(super) own: &'static [&'static str],
+    /// Files in the home folder that it writes at its first start, and cannot start without where its settings are
+    /// read-only.
+    pub(super) first_files: &'static [(&'static str, &'static str)],
     pub(super) variables: &'static [&'static str],
     pub(super) hosts: &'static [&'static str],
     /// Variables with the address of a service.
@@ -104,6 +107,10 @@ static ROWS: [AgentRow; 4] = [
         settings: None,
         state: &[".local/share/opencode", ".local/state/opencode", ".config/opencode", ".cache/opencode"],
         own: &[".config/opencode"],
+        first_files: &[(
+            ".config/opencode/.gitignore",
+            "node_modules\npackage.json\npackage-lock.json\nbun.lock\n.gitignore",
+        )],
         variables: &["OPENCODE_*", "*_API_KEY", "*_BASE_URL", "AWS_*", "AZURE_*", "GOOGLE_*"],
         hosts: &["api.anthropic.com", "api.openai.com", "openrouter.ai", "generativelanguage.googleapis.com"],
         addresses: &["ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"],
@@ -122,18 +129,21 @@ static ROWS: [AgentRow; 4] = [
         protocol: DriverProtocol::Acp,
         program: "gemini",
         args: &["--acp", "--skip-trust"],
-        env: &[("GEMINI_CLI_NO_RELAUNCH", "true")],
+        // No terminal for its commands: with Landlock alone there is none.
+        env: &[("GEMINI_CLI_NO_RELAUNCH", "true"), ("GEMINI_PTY_INFO", "child_process")],
         settings: Some((
             "GEMINI_CLI_SYSTEM_SETTINGS_PATH",
             r#"{"general":{"maxAttempts":1,"disableAutoUpdate":true,"disableUpdateNag":true},"privacy":{"usageStatisticsEnabled":false}}"#,
         )),
         state: &[".gemini"],
         own: &[".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/commands", ".gemini/extensions"],
+        first_files: &[],
         variables: &["GEMINI_*", "GOOGLE_*"],
         hosts: &["generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com"],
         addresses: &["GOOGLE_GEMINI_BASE_URL"],
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        modes: list_modes(["plan", "default", "autoEdit", "yolo"]),
+        // Its plan mode hides the answer server; in the usual one it asks before it writes, and is refused.
+        modes: list_modes(["default", "default", "autoEdit", "yolo"]),
         // A session that is loaded twice in a minute cannot be loaded again, and its replay mixes with the turn.
         session: SessionSupport::None,
         model: ModelChoice::Flag("-m"),
@@ -151,6 +161,7 @@ static ROWS: [AgentRow; 4] = [
         settings: None,
         state: &[".copilot", ".cache/copilot"],
         own: &[".copilot/config.json", ".copilot/mcp-config.json"],
+        first_files: &[],
         variables: &["COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN"],
         hosts: &[
             "api.github.com",
@@ -177,10 +188,11 @@ static ROWS: [AgentRow; 4] = [
         env: &[("QWEN_CODE_NO_RELAUNCH", "1"), ("QWEN_CODE_LEGACY_MCP_BLOCKING", "1")],
         settings: Some((
             "QWEN_CODE_SYSTEM_SETTINGS_PATH",
-            r#"{"tools":{"toolSearch":{"enabled":false}},"ui":{"enableFollowupSuggestions":false},"memory":{"enableManagedAutoMemory":false,"enableManagedAutoDream":false,"enableAutoSkill":false},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}"#,
+            r#"{"tools":{"toolSearch":{"enabled":false},"shell":{"enableInteractiveShell":false}},"ui":{"enableFollowupSuggestions":false},"memory":{"enableManagedAutoMemory":false,"enableManagedAutoDream":false,"enableAutoSkill":false},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}"#,
         )),
         state: &[".qwen"],
         own: &[".qwen/settings.json", ".qwen/QWEN.md", ".qwen/commands", ".qwen/extensions", ".qwen/agents"],
+        first_files: &[],
         variables: &["QWEN_*", "OPENAI_*", "DASHSCOPE_*"],
         hosts: &["dashscope.aliyuncs.com", "dashscope-intl.aliyuncs.com", "chat.qwen.ai", "portal.qwen.ai"],
         addresses: &["OPENAI_BASE_URL"],

@@ -111,7 +111,7 @@ impl AcpConnection {
     }
 
     /// Ends the agent.
-    pub(super) fn close(self) {
+    pub(super) fn close(mut self) {
         drop(self.process.wait());
     }
 
@@ -147,11 +147,16 @@ impl AcpConnection {
                     }
                 }
                 Some(ProgramLine::End) => {
-                    return Err(Trouble::new(
-                        FaultClass::Crashed,
-                        format!("the agent ended during `{method}`"),
-                    )
-                    .into());
+                    let mut trouble = self.process.trouble_of_end(&format!("ended during `{method}`"));
+                    // OpenCode talks to itself over a port, which Landlock cannot tell from a way out.
+                    if trouble.message.contains("ServeError") {
+                        trouble.class = FaultClass::MissingProgram;
+                        trouble.message.push_str(
+                            "; it could not open a port of its own, which a sandbox of Landlock alone forbids: install \
+                             bubblewrap",
+                        );
+                    }
+                    return Err(trouble.into());
                 }
                 Some(ProgramLine::TooMuch) => {
                     return Err(Trouble::new(FaultClass::Malformed, "the agent printed without end").into());

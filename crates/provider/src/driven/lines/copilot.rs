@@ -16,7 +16,7 @@ use crate::{
     program::{read_token_count, wording::shorten_target},
 };
 
-/// The file with the usage of a turn. The lines have none.
+/// The file with the usage of a conversation. The lines have none.
 const USAGE: &str = "usage.json";
 
 /// What the lines of a turn told so far.
@@ -64,11 +64,15 @@ impl LineAgent for CopilotLines {
     fn end(&mut self, turn: &TurnRequest<'_>, said: &mut TurnLog<'_, '_>) {
         let path = turn.job.scratch.join(USAGE);
         let usage = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+        if usage.is_some() {
+            said.totals = None;
+        }
         let models = usage.as_ref().and_then(|usage| usage["modelMetrics"].as_object());
         for usage in models.into_iter().flat_map(|models| models.values()).map(|model| &model["usage"]) {
-            said.usage.input_tokens += read_token_count(&usage["inputTokens"]);
-            said.usage.cached_input_tokens += read_token_count(&usage["cacheReadTokens"]);
-            said.usage.output_tokens += read_token_count(&usage["outputTokens"]);
+            let totals = said.totals.get_or_insert_default();
+            totals.input_tokens += read_token_count(&usage["inputTokens"]);
+            totals.cached_input_tokens += read_token_count(&usage["cacheReadTokens"]);
+            totals.output_tokens += read_token_count(&usage["outputTokens"]);
         }
         // The next turn writes its own.
         fs::remove_file(&path).ok();

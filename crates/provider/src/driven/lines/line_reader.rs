@@ -82,7 +82,10 @@ pub(super) struct TurnLog<'t, 'w> {
     pub(super) session: Option<String>,
     /// The last text.
     pub(super) text: String,
-    pub(super) usage: Usage,
+    /// What the conversation had used before this call.
+    pub(super) before: Option<Usage>,
+    /// What the conversation has used, with all its earlier calls.
+    pub(super) totals: Option<Usage>,
     pub(super) model: Option<String>,
     pub(super) handshake: Option<String>,
     /// The tools in use.
@@ -91,6 +94,14 @@ pub(super) struct TurnLog<'t, 'w> {
     pub(super) failure: Option<Trouble>,
     /// Whether it said that the turn is over.
     pub(super) is_over: bool,
+}
+
+impl TurnLog<'_, '_> {
+    /// What this call has used.
+    fn usage_of_call(&self) -> Usage {
+        let totals = self.totals.unwrap_or_default();
+        self.before.map_or(totals, |before| totals.beyond(&before))
+    }
 }
 
 /// Calls an agent that prints lines.
@@ -108,7 +119,8 @@ pub(in crate::driven) fn run_lines(
         events,
         session: job.session.clone(),
         text: String::new(),
-        usage: Usage::default(),
+        before: job.totals,
+        totals: None,
         model: job.model.clone(),
         handshake: None,
         open_tools: BTreeSet::new(),
@@ -133,7 +145,7 @@ pub(in crate::driven) fn run_lines(
     };
     let first = TurnRequest { job, prompt: &prompt, session: job.session.as_deref(), answers };
     if let Err(error) = run_turn(&mut *agent, &first, &mut log, &mut server) {
-        log.events.usage(log.usage)?;
+        log.events.usage(log.usage_of_call())?;
         return Err(error);
     }
     if let (Some(schema), None, Some(session)) = (&job.schema, &server.answer, log.session.clone())
@@ -148,17 +160,19 @@ pub(in crate::driven) fn run_lines(
         let again = TurnRequest { job, prompt: &reminder, session: Some(&session), answers };
         run_turn(&mut *agent, &again, &mut log, &mut server)?;
     }
-    if log.usage == Usage::default() {
-        log.usage.input_tokens = estimate_tokens(job.prompt.len() as u64);
-        log.usage.output_tokens = estimate_tokens(log.text.len() as u64);
+    let mut usage = log.usage_of_call();
+    if usage == Usage::default() {
+        usage.input_tokens = estimate_tokens(job.prompt.len() as u64);
+        usage.output_tokens = estimate_tokens(log.text.len() as u64);
     }
-    log.events.usage(log.usage)?;
+    log.events.usage(usage)?;
     log.events.answer(AnswerLine {
         text: log.text.trim().to_owned(),
         output: server.answer,
         session: log.session,
         model: log.model,
         handshake: log.handshake,
+        totals: log.totals,
         ..AnswerLine::default()
     })
 }

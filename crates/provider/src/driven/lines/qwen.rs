@@ -1,6 +1,6 @@
 //! `qwen -o stream-json`, with the prompt on standard input.
 
-use cuegate_ask::FaultClass;
+use cuegate_ask::{FaultClass, Usage};
 use serde_json::{Value, json};
 
 use super::line_reader::{LineAgent, TurnLog, TurnRequest};
@@ -99,9 +99,12 @@ impl LineAgent for QwenLines {
             "result" => {
                 said.is_over = true;
                 let usage = &line["usage"];
-                said.usage.input_tokens += read_token_count(&usage["input_tokens"]);
-                said.usage.cached_input_tokens += read_token_count(&usage["cache_read_input_tokens"]);
-                said.usage.output_tokens += read_token_count(&usage["output_tokens"]);
+                said.totals = Some(Usage {
+                    input_tokens: read_token_count(&usage["input_tokens"]),
+                    cached_input_tokens: read_token_count(&usage["cache_read_input_tokens"]),
+                    output_tokens: read_token_count(&usage["output_tokens"]),
+                    ..Usage::default()
+                });
                 for denial in line["permission_denials"].as_array().into_iter().flatten() {
                     let id = denial["tool_use_id"].as_str().unwrap_or_default();
                     let name = denial["tool_name"].as_str().unwrap_or_default();
