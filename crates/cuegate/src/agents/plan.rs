@@ -6,7 +6,7 @@ use cuegate_engine::{AgentChoice, AgentPlan};
 use cuegate_flow::{
     Str,
     analysis::judges_of_gate,
-    model::{Act, Ask, Flow, Step, StepId},
+    model::{Act, Ask, Flow, Role, Step, StepId},
 };
 
 use crate::Failure;
@@ -117,7 +117,13 @@ pub(super) fn agent_of_takt_name(name: &str) -> &str {
 /// # Errors
 /// With the names that there are.
 pub(crate) fn check_flag_roles(flow: &Flow, flags: &[AgentAssignment]) -> Result<(), Failure> {
-    for AgentAssignment { role, .. } in flags {
+    for (index, AgentAssignment { role, .. }) in flags.iter().enumerate() {
+        if flags[..index].iter().any(|before| before.role == *role) {
+            return Err(Failure::usage(
+                format!("`--agent {role}=…` is given twice"),
+                format!("separate agents that step in by commas: `--agent {role}=FIRST,NEXT`"),
+            ));
+        }
         let fits = |(step, ask): (&Step<StepId>, &Ask)| match role {
             AgentRole::Report => !ask.reports.is_empty(),
             _ => role.fit(step, ask).is_some(),
@@ -128,7 +134,10 @@ pub(crate) fn check_flag_roles(flow: &Flow, flags: &[AgentAssignment]) -> Result
         let mut names: Vec<&str> = Vec::new();
         for (step, ask) in list_asking_steps(flow) {
             names.extend(ask.agent_keys.tags.iter().chain(&ask.persona).map(|name| &**name));
-            names.push(&step.name);
+            // A call that judges has a name of ours; it is meant by `judge`.
+            if ask.role == Role::Work {
+                names.push(&step.name);
+            }
         }
         names.sort_unstable();
         names.dedup();

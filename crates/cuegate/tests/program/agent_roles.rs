@@ -184,6 +184,10 @@ fn flags_precede_settings_and_name_what_fits() {
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("`--agent revue=…` fits no call"), "{}", ran.stderr);
     assert!(ran.stderr.contains("careful") && ran.stderr.contains("planner"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("@judge"), "a name of ours: {}", ran.stderr);
+    let ran = team.project.run(&["run", "it", "Do it", "--agent", "plan=b", "--agent", "plan=c"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("`--agent plan=…` is given twice"), "{}", ran.stderr);
     let ran = team.project.run(&["run", "it", "Do it", "--agent", "review=nobody"]);
     assert!(ran.stderr.contains("unknown agent `nobody`"), "{}", ran.stderr);
     let ran = team.project.run(&["run", "it", "Do it", "--agent", "review"]);

@@ -242,7 +242,7 @@ fn a_missing_provider_is_rejected() {
     refused(
         &project,
         &["run", "agent"],
-        "error: no agent is set\nhint: set one with `--provider` (claude, codex, openai)",
+        "error: no agent is set\nhint: set one with `--provider` (claude, codex, openai, opencode, copilot, gemini, qwen)",
     );
     refused(
         &project,
