@@ -1,7 +1,7 @@
 //! Agents whose program our own child drives: over the Agent Client Protocol, or with a prompt and lines of JSON.
 //!
 //! The child starts the program beside itself, in the same sandbox, talks with it, and prints the events of an `exec` agent.
-//! So everything that holds for those (spool, limits, replay) holds here, and an agent is a row of [`rows`].
+//! So everything that holds for those (spool, limits, replay) holds here, and an agent is a row of `rows`.
 
 mod acp;
 mod agent;
