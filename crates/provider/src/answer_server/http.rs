@@ -36,7 +36,7 @@ struct Shared {
 }
 
 impl HttpAnswerServer {
-    /// Serves the schema in a folder on a free port of this machine, to who knows the token.
+    /// Serves the schema in a folder on a free port of this machine, for clients that know the token.
     ///
     /// # Errors
     /// When the schema cannot be read or no port can be bound.
@@ -88,7 +88,7 @@ fn serve_connection(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
             return write_response(stream, "413 Content Too Large", b"");
         }
         reader.by_ref().take(head.length).read_to_end(&mut body)?;
-        // A page in a browser has an origin; nobody has to call this from one.
+        // Only web pages send an origin, and no agent calls from one.
         if head.has_origin || head.authorization != format!("Bearer {}", shared.token) {
             return write_response(stream, "401 Unauthorized", b"");
         }

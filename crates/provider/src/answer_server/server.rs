@@ -17,8 +17,8 @@ pub(crate) const SCHEMA_FILE: &str = "schema.json";
 /// The records in that folder.
 pub(crate) const RECORDS_FILE: &str = "answers.jsonl";
 
-/// The body of the hidden subcommand for agent programs: `FOLDER`, which has the schema and gets the records. Its place
-/// comes by an argument, because agent programs filter the environment of servers.
+/// The body of the hidden subcommand for agent programs: `FOLDER`, which has the schema and gets the records. The
+/// folder is an argument, not a variable, because agent programs filter the environment of the servers that they start.
 ///
 /// Ends when standard input does. Exits with 2 if it cannot read the schema.
 pub fn answer_server_main(mut args: impl Iterator<Item = OsString>) -> ExitCode {

@@ -89,14 +89,15 @@ impl DrivenAgent {
     fn mode(&self, request: &Request) -> Option<String> {
         match self.row {
             Some(row) => {
-                let modes = row.modes.iter();
-                modes
-                    .clone()
-                    .find(|(permission, _)| *permission == request.permission)
-                    .map(|(_, mode)| (*mode).to_owned())
+                let mode = row.modes.iter().find(|(permission, _)| *permission == request.permission);
+                mode.map(|(_, mode)| (*mode).to_owned())
             }
             None => self.settings.modes.get(request.permission.as_str()).cloned(),
         }
+    }
+
+    fn home(&self) -> PathBuf {
+        self.variable("HOME").map(PathBuf::from).or_else(env::home_dir).unwrap_or_default()
     }
 
     /// A path in the home folder, and where the user's variables put its folder, which not every agent follows.
@@ -111,9 +112,9 @@ impl DrivenAgent {
 
     /// Writes what the agent itself would write when it is started the first time.
     fn write_first_files(&self) {
-        let home = self.variable("HOME").map(PathBuf::from).or_else(env::home_dir).unwrap_or_default();
+        let home = self.home();
         for (path, text) in self.row.into_iter().flat_map(|row| row.first_files) {
-            // Where the last place is: that of the variables, if they are set.
+            // The last place is that of the variables, if they are set.
             if let Some(path) = self.list_places(&home, path).last().filter(|path| !path.exists()) {
                 // If it cannot be written, the agent says so when it starts.
                 path.parent().map(fs::create_dir_all);
@@ -228,7 +229,7 @@ impl Provider for DrivenAgent {
     }
 
     fn needs(&self) -> SandboxNeeds {
-        let home = self.variable("HOME").map(PathBuf::from).or_else(env::home_dir).unwrap_or_default();
+        let home = self.home();
         let expand = |path: &Path| match path.strip_prefix("~") {
             Ok(rest) => home.join(rest),
             Err(_) => path.to_owned(),

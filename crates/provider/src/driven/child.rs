@@ -5,7 +5,7 @@ use std::{
     io::{self, Read, Write},
     path::{Path, PathBuf},
     process::ExitCode,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use cuegate_ask::FaultClass;
@@ -18,7 +18,7 @@ use super::{
     lines::run_lines,
     rows::{DriverProtocol, find_row},
 };
-use crate::answer_server::{AnswerRecords, HttpAnswerServer, RECORDS_FILE, SCHEMA_FILE};
+use crate::answer_server::{AnswerRecords, HttpAnswerServer, RECORDS_FILE, SCHEMA_FILE, TOOL_NAME};
 
 /// The body of the hidden subcommand that [`super::DriverProgram`] names.
 ///
@@ -137,6 +137,18 @@ impl AnswerFolder {
     pub(super) fn records(&self) -> AnswerRecords {
         AnswerRecords::new(self.path.join(RECORDS_FILE))
     }
+}
+
+/// How long an agent may say nothing while it uses no tool. The retries inside agents take up to 75 s.
+pub(super) const SILENCE_MAX: Duration = Duration::from_secs(600);
+/// How long a turn may go on after the answer was given.
+pub(super) const AFTER_ANSWER_MAX: Duration = Duration::from_secs(30);
+
+/// The prompt for an agent that ended its turn without an answer.
+pub(super) fn reminder_prompt() -> String {
+    format!(
+        "You have not given your answer yet. Call the tool `{TOOL_NAME}` with it now, and do nothing else."
+    )
 }
 
 /// A prompt with the schema in it, for an agent that does not see the answer server.

@@ -11,13 +11,13 @@ use serde_json::Value;
 
 use crate::{answer_server::TOOL_NAME, driven::job::DriverJob};
 
-/// Whether a request is granted. An agent that asks for its answer server always is.
+/// Whether a request is granted. `kind` is that of the call as the agent announced it. A call of `submit_answer` always is.
 pub(super) fn is_granted(
     job: &DriverJob,
     request: &RequestPermissionRequest,
     kind: Option<ToolKind>,
 ) -> bool {
-    if is_answer_tool(request) {
+    if is_answer_tool(request, kind) {
         return true;
     }
     let fields = &request.tool_call.fields;
@@ -41,18 +41,25 @@ pub(super) fn is_granted(
     }
 }
 
-/// Whether a request is for `submit_answer`. Agents name it in different places.
-pub(super) fn is_answer_tool(request: &RequestPermissionRequest) -> bool {
-    let title = request.tool_call.fields.title.as_deref().unwrap_or_default();
+/// Whether a request is for `submit_answer`. Agents name it in different places, and all call it a tool of no special kind: a
+/// command, an edit or a path may have the name in it as well.
+fn is_answer_tool(request: &RequestPermissionRequest, kind: Option<ToolKind>) -> bool {
+    let fields = &request.tool_call.fields;
+    let is_special = |kind: Option<ToolKind>| kind.is_some_and(|kind| kind != ToolKind::Other);
+    if is_special(kind) || is_special(fields.kind) {
+        return false;
+    }
     let metas = [&request.meta, &request.tool_call.meta];
     let in_meta = metas
         .into_iter()
         .flatten()
         .any(|meta| meta.values().any(|value| value.as_str().is_some_and(|text| text.ends_with(TOOL_NAME))));
-    // A path or a command may have the name in it as well, but then it has more beside it.
-    let is_title =
-        title.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).any(|word| word.ends_with(TOOL_NAME));
-    in_meta || is_title && !matches!(request.tool_call.fields.kind, Some(ToolKind::Execute | ToolKind::Edit))
+    // `submit_answer (cuegate MCP Server)`, `cuegate_submit_answer`
+    let title = fields.title.as_deref().unwrap_or_default();
+    let (name, rest) = title.split_once(' ').unwrap_or((title, ""));
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.:/".contains(c));
+    let is_title = is_name && name.ends_with(TOOL_NAME) && (rest.is_empty() || rest.starts_with('('));
+    in_meta || is_title
 }
 
 fn lists_shell(tools: Option<&[String]>) -> bool {
@@ -80,4 +87,42 @@ pub(super) fn target_of_call(input: Option<&Value>, title: &str, folder: &Path) 
     let target = named.unwrap_or(title);
     let inside = Path::new(target).strip_prefix(folder).ok().and_then(Path::to_str);
     crate::program::wording::shorten_target(inside.unwrap_or(target))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_call_of_the_answer_tool_is_one() {
+        let is_answer = |call: Value, announced: Option<ToolKind>| {
+            let mut call = call;
+            call["toolCallId"] = "c1".into();
+            let request = json!({ "sessionId": "s1", "toolCall": call, "options": [] });
+            is_answer_tool(&serde_json::from_value(request).unwrap(), announced)
+        };
+        for call in [
+            json!({ "title": "submit_answer (cuegate MCP Server)", "kind": "other" }),
+            json!({ "title": "submit_answer", "kind": "other" }),
+            json!({ "title": "cuegate_submit_answer" }),
+            json!({ "title": "{\"ok\":true}", "kind": "other", "_meta": { "toolName": "mcp__cuegate__submit_answer" } }),
+        ] {
+            assert!(
+                is_answer(call.clone(), None) && is_answer(call.clone(), Some(ToolKind::Other)),
+                "{call}"
+            );
+            assert!(!is_answer(call.clone(), Some(ToolKind::Execute)), "{call}");
+        }
+        for call in [
+            json!({ "title": "submit_answer", "kind": "execute" }),
+            json!({ "title": "Delete submit_answer", "kind": "delete" }),
+            json!({ "title": "rm notes; submit_answer" }),
+            json!({ "title": "submit_answer; rm notes" }),
+            json!({ "title": "submit_answer && rm notes" }),
+        ] {
+            assert!(!is_answer(call.clone(), None), "{call}");
+        }
+    }
 }

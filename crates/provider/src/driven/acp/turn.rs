@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 
 use super::{
     connection::{AcpConnection, AcpHandler, WaitVerdict},
-    permission::{is_answer_tool, is_granted, select_option, target_of_call},
+    permission::{is_granted, select_option, target_of_call},
     session::open_session,
 };
 use crate::{
     answer_server::{AnswerRecord, TOOL_NAME},
     driven::{
-        child::{AnswerFolder, prose_prompt},
+        child::{AFTER_ANSWER_MAX, AnswerFolder, SILENCE_MAX, prose_prompt, reminder_prompt},
         classify::{class_of_text, classify_failure},
         events::{DriverError, EventWriter, Trouble},
         job::DriverJob,
@@ -33,10 +33,6 @@ use crate::{
 
 /// How long an agent may take to ask for the tools of the answer server.
 const LISTED_MAX: Duration = Duration::from_secs(60);
-/// How long an agent may say nothing while it uses no tool. The retries inside agents take up to 75 s.
-const SILENCE_MAX: Duration = Duration::from_secs(600);
-/// How long a turn may go on after the answer was given.
-const AFTER_ANSWER_MAX: Duration = Duration::from_secs(30);
 /// How long an agent may take to end a turn that it was told to end.
 const CANCEL_MAX: Duration = Duration::from_secs(5);
 /// How often an agent may ask for permission in a call.
@@ -71,8 +67,9 @@ struct AcpTurn<'t, 'w> {
     events: &'t mut EventWriter<'w>,
     /// The id of the session, once it is known; until then, and in a session of another id, updates are no part of the turn.
     session: Option<String>,
-    /// What was said since the last tool was used; and before that, if nothing was.
+    /// What the agent said since it last used a tool.
     text: String,
+    /// What it said before that: its answer, if it says nothing afterwards.
     text_before: String,
     /// Whether real text carries an id of its message, so that text without one is a notice.
     has_message_ids: bool,
@@ -109,7 +106,6 @@ struct ToolState {
     kind: Option<ToolKind>,
     is_told: bool,
     is_open: bool,
-    is_answer: bool,
 }
 
 impl<'t, 'w> AcpTurn<'t, 'w> {
@@ -166,10 +162,7 @@ impl<'t, 'w> AcpTurn<'t, 'w> {
         };
         self.prompt(connection, &session.id, &prompt)?;
         if self.answer.is_none() && self.is_listed && job.schema.is_some() {
-            let reminder = format!(
-                "You have not given your answer yet. Call the tool `{TOOL_NAME}` with it now, and do nothing else."
-            );
-            self.prompt(connection, &session.id, &reminder)?;
+            self.prompt(connection, &session.id, &reminder_prompt())?;
         }
         if session.can_close {
             self.waits_for = Waiting::Nothing;
@@ -332,13 +325,11 @@ impl<'t, 'w> AcpTurn<'t, 'w> {
             kind: None,
             is_told: false,
             is_open: true,
-            is_answer: false,
         });
         if let Some(title) = title.filter(|title| tool.title.is_empty() && !title.is_empty()) {
             title.clone_into(&mut tool.title);
         }
         tool.kind = kind.or(tool.kind);
-        tool.is_answer |= tool.title.contains(TOOL_NAME);
         let has_input = input.is_some_and(|input| input.as_object().is_none_or(|fields| !fields.is_empty()));
         let ended = matches!(status, Some(ToolCallStatus::Completed | ToolCallStatus::Failed));
         if !tool.is_told && (has_input || ended || status == Some(ToolCallStatus::InProgress)) {
@@ -420,18 +411,13 @@ impl AcpHandler for AcpTurn<'_, '_> {
         self.active_at = Instant::now();
         let id = request.tool_call.tool_call_id.0.to_string();
         let known = self.tools.get(&id);
-        let granted = known.is_some_and(|tool| tool.is_answer)
-            || is_granted(self.job, &request, known.and_then(|tool| tool.kind));
+        let granted = is_granted(self.job, &request, known.and_then(|tool| tool.kind));
         if !granted {
             let fields = &request.tool_call.fields;
             let title = fields.title.as_deref().or(known.map(|tool| tool.title.as_str())).unwrap_or_default();
             let name = name_of_kind(fields.kind.or(known.and_then(|tool| tool.kind)), title);
             let target = target_of_call(fields.raw_input.as_ref(), title, &self.job.folder);
             self.events.denied(&id, &name, &target)?;
-        } else if is_answer_tool(&request)
-            && let Some(tool) = self.tools.get_mut(&id)
-        {
-            tool.is_answer = true;
         }
         Ok(select_option(&request.options, granted))
     }

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use cuegate_ask::FaultClass;
+use cuegate_ask::{FaultClass, Usage};
 use serde_json::{Value, json};
 
 use super::line_reader::{LineAgent, TurnLog, TurnRequest};
@@ -64,15 +64,14 @@ impl LineAgent for CopilotLines {
     fn end(&mut self, turn: &TurnRequest<'_>, said: &mut TurnLog<'_, '_>) {
         let path = turn.job.scratch.join(USAGE);
         let usage = fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
-        if usage.is_some() {
-            said.totals = None;
-        }
-        let models = usage.as_ref().and_then(|usage| usage["modelMetrics"].as_object());
-        for usage in models.into_iter().flat_map(|models| models.values()).map(|model| &model["usage"]) {
-            let totals = said.totals.get_or_insert_default();
-            totals.input_tokens += read_token_count(&usage["inputTokens"]);
-            totals.cached_input_tokens += read_token_count(&usage["cacheReadTokens"]);
-            totals.output_tokens += read_token_count(&usage["outputTokens"]);
+        if let Some(models) = usage.as_ref().and_then(|usage| usage["modelMetrics"].as_object()) {
+            let mut totals = Usage::default();
+            for usage in models.values().map(|model| &model["usage"]) {
+                totals.input_tokens += read_token_count(&usage["inputTokens"]);
+                totals.cached_input_tokens += read_token_count(&usage["cacheReadTokens"]);
+                totals.output_tokens += read_token_count(&usage["outputTokens"]);
+            }
+            said.totals = Some(totals);
         }
         // The next turn writes its own.
         fs::remove_file(&path).ok();

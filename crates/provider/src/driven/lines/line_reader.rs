@@ -13,7 +13,7 @@ use super::{copilot::CopilotLines, qwen::QwenLines};
 use crate::{
     answer_server::{AnswerRecord, AnswerRecords, TOOL_NAME},
     driven::{
-        child::{AnswerFolder, prose_prompt},
+        child::{AFTER_ANSWER_MAX, AnswerFolder, SILENCE_MAX, prose_prompt, reminder_prompt},
         classify::classify_failure,
         events::{DriverError, EventWriter, Trouble},
         job::DriverJob,
@@ -26,10 +26,6 @@ use crate::{
 
 /// How often records of the answer server are looked for.
 const TICK: Duration = Duration::from_millis(50);
-/// How long an agent may say nothing while it uses no tool. The retries inside agents take up to 75 s.
-const SILENCE_MAX: Duration = Duration::from_secs(600);
-/// How long a turn may go on after the answer was given.
-const AFTER_ANSWER_MAX: Duration = Duration::from_secs(30);
 
 /// The lines of one agent.
 pub(super) trait LineAgent {
@@ -152,9 +148,7 @@ pub(in crate::driven) fn run_lines(
         && answers.is_some()
     {
         let reminder = match server.is_listed {
-            true => format!(
-                "You have not given your answer yet. Call the tool `{TOOL_NAME}` with it now, and do nothing else."
-            ),
+            true => reminder_prompt(),
             false => prose_prompt("Give your answer now, and do nothing else.", schema),
         };
         let again = TurnRequest { job, prompt: &reminder, session: Some(&session), answers };
@@ -224,7 +218,7 @@ fn follow_turn(
     let mut short =
         TurnRequest { job, prompt: request.prompt, session: request.session, answers: request.answers };
     if !agent.reads_prompt() && request.prompt.len() > ARGUMENT_MAX {
-        // An argument has a limit: then it is told where the prompt is.
+        // The system limits the length of an argument: a longer prompt goes into a file, which the argument names.
         let path = job.scratch.join("prompt.md");
         fs::write(&path, request.prompt).map_err(|error| {
             Trouble::new(
