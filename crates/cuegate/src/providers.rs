@@ -1,4 +1,4 @@
-//! The agents that there are, and what the configuration says about each.
+//! Finds an agent by its name, among those that Cuegate knows and those of `cuegate.toml`, and creates it by its settings.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -300,7 +300,7 @@ fn session_of_ask(run: &Run, ask: &Ask, asking: &PendingAsk) -> Option<SessionUs
     if branch && asking.follow.is_some() {
         return None;
     }
-    // A conversation never crosses agents: who did not hold it is told what was said.
+    // A conversation never crosses agents: an agent that did not hold it is told what was said.
     let agent = asking.agent.as_ref().map_or(&run.started().provider, |choice| &choice.agent);
     let head = run.context.sessions.get(key).filter(|head| head.agent == *agent)?;
     Some(SessionUse { id: head.id.clone(), totals: head.totals, branch })

@@ -95,7 +95,8 @@ pub(super) fn list_asking_steps(flow: &Flow) -> impl Iterator<Item = (&Step<Step
     })
 }
 
-fn find_chain<'l>(
+/// The chain of the assignment that fits a step best.
+pub(super) fn find_chain<'l>(
     layer: &'l [AgentAssignment],
     step: &Step<StepId>,
     ask: &Ask,
@@ -115,7 +116,7 @@ pub(super) fn agent_of_takt_name(name: &str) -> &str {
 /// Checks that each assignment of a flag is about something in the workflow.
 ///
 /// # Errors
-/// With the names that there are.
+/// When a role fits no call, with the names that would, or is given twice.
 pub(crate) fn check_flag_roles(flow: &Flow, flags: &[AgentAssignment]) -> Result<(), Failure> {
     for (index, AgentAssignment { role, .. }) in flags.iter().enumerate() {
         if flags[..index].iter().any(|before| before.role == *role) {

@@ -6,7 +6,7 @@ use cuegate_engine::{AgentChoice, AgentPlan};
 use cuegate_flow::model::Flow;
 
 use super::{
-    plan::{AgentSources, PlannedAgents, check_flag_roles, list_asking_steps, plan_agents},
+    plan::{AgentSources, PlannedAgents, check_flag_roles, find_chain, list_asking_steps, plan_agents},
     takt_runtime::{RuntimeRoles, read_runtime_roles},
 };
 use crate::config::{AgentAssignment, AgentRole, Config};
@@ -86,8 +86,7 @@ pub(crate) fn reassign_roles(
     }
     let mut plan = plan.clone();
     for (step, ask) in list_asking_steps(flow) {
-        let fitting = roles.iter().filter_map(|one| Some((one.role.fit(step, ask)?, &one.chain)));
-        if let Some((_, chain)) = fitting.min_by_key(|(fit, _)| *fit) {
+        if let Some(chain) = find_chain(roles, step, ask) {
             plan.steps.insert(step.name.clone(), chain.clone());
         }
         let of_reports = roles.iter().find(|one| one.role == AgentRole::Report);

@@ -105,15 +105,21 @@ pub(crate) fn read_runtime_roles(
 ) -> Result<RuntimeRoles, Failure> {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let mut merged: Option<ProviderSection> = None;
+    let mut files = Vec::new();
     for folder in home.iter().map(PathBuf::as_path).chain([root]) {
         let path = folder.join(".takt/runtime.yaml");
         let Some(section) = read_section(&path)? else { continue };
+        files.push(format!("`{}`", path.display()));
         merged = Some(match merged {
             Some(outer) => merge_sections(outer, section),
             None => section,
         });
     }
-    merged.map_or(Ok(RuntimeRoles::default()), |section| read_roles(section, root, workflow, is_known))
+    let Some(section) = merged else { return Ok(RuntimeRoles::default()) };
+    read_roles(section, root, workflow, is_known).map_err(|failure| Failure {
+        message: format!("{}: {}", files.join(", "), failure.message),
+        ..failure
+    })
 }
 
 fn read_section(path: &Path) -> Result<Option<ProviderSection>, Failure> {
@@ -208,7 +214,7 @@ fn read_roles(
     Ok(roles)
 }
 
-/// Finds the agents that profiles stand for.
+/// Looks up the agent that a profile names, through the profiles that it extends.
 struct ProfileResolver<'s> {
     section: &'s ProviderSection,
     is_known: &'s dyn Fn(&str) -> bool,
@@ -237,9 +243,15 @@ impl ProfileResolver<'_> {
         let (mut provider, mut model) = (None, None);
         let (mut next, mut seen) = (Some(name.to_owned()), Vec::new());
         while let Some(name) = next {
-            let Some(profile) = self.section.profiles.get(&name).filter(|_| !seen.contains(&name)) else {
+            if seen.contains(&name) {
                 return Err(Failure::usage(
-                    format!("runtime.yaml names the profile `{name}`, which it does not define"),
+                    format!("the profile `{name}` extends itself"),
+                    "correct its `extends`, or name the agent with `--provider`",
+                ));
+            }
+            let Some(profile) = self.section.profiles.get(&name) else {
+                return Err(Failure::usage(
+                    format!("undefined profile `{name}`"),
                     "define it under `provider.profiles`, or name the agent with `--provider`",
                 ));
             };
@@ -319,12 +331,15 @@ provider:
 
     #[test]
     fn an_undefined_or_endless_profile_is_an_error() {
-        for text in [
-            "provider: { defaults: { profile: x } }",
-            "provider: { defaults: { profile: a }, profiles: { a: { extends: a } } }",
+        for (text, why) in [
+            ("provider: { defaults: { profile: x } }", "undefined profile `x`"),
+            (
+                "provider: { defaults: { profile: a }, profiles: { a: { extends: a } } }",
+                "the profile `a` extends itself",
+            ),
         ] {
             let failure = read_roles(section(text), Path::new("/"), "w", &|_| true).unwrap_err();
-            assert!(failure.message.contains("which it does not define"), "{}", failure.message);
+            assert_eq!(failure.message, why);
         }
     }
 }

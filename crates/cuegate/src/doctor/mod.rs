@@ -150,7 +150,7 @@ pub fn can_run(findings: &[DoctorFinding]) -> bool {
         && findings.iter().filter(|finding| finding.provider).any(|finding| works(&finding))
 }
 
-/// What was found of an agent; tries its login.
+/// Tries the login of an agent, and says what was found of it.
 fn check_agent(agent: &AgentFacts) -> DoctorFinding {
     let checked = |standing: CheckStatus, found: String, hint: Option<String>| DoctorFinding {
         name: agent.name.clone(),
