@@ -9,6 +9,17 @@ import { reportBox, showVisit } from "./visit.js";
 
 const ACTIVITIES = 6;
 
+/** The agents beside the usual one: what they are for, and their names. */
+function otherAgents(agents) {
+  if (!agents) return [];
+  const byChain = new Map();
+  const add = (what, chain) => byChain.set(chain.join(", then "), [...(byChain.get(chain.join(", then ")) ?? []), what]);
+  for (const [step, chain] of Object.entries(agents.steps)) add(step, chain);
+  for (const [step, chain] of Object.entries(agents.reports)) add(`reports of ${step}`, chain);
+  const rows = [...byChain].map(([chain, steps]) => [`Agent of ${steps.join(", ")}`, chain]);
+  return agents.stand_ins.length ? [["If it is out", agents.stand_ins.join(", then ")], ...rows] : rows;
+}
+
 /** An activity of an agent as a line. */
 function activity(one) {
   switch (one.activity) {
@@ -62,6 +73,7 @@ export async function runPage(main, parts, session) {
   const timeline = new Timeline(run.run, (page) => {
     meta = page;
   });
+  timeline.namesAgents = Boolean(run.agents);
   const map = new FlowMap(run.run, (step) => goTo(step));
   show(main, head, why, question, now, changes,
     h("div", { class: "columns" }, timeline.element, h("div", { class: "beside" }, map.element, detail)),
@@ -148,6 +160,7 @@ export async function runPage(main, parts, session) {
       ["Iterations", `${count(run.iterations)} of at most ${count(run.iterations_max)}`],
       ["Time", took],
       ["Agent", [...new Set([run.provider, run.model])].filter(Boolean).join(", ")],
+      ...otherAgents(run.agents),
       run.fork && ["Fork of", [
         h("a", { href: `#/runs/${run.fork.run}` }, run.fork.run), ", ", inCode(run.fork.moment), " (",
         h("a", { href: `#/compare/${run.fork.run}/${run.run}` }, "compare"), ")",
@@ -341,6 +354,7 @@ export async function runPage(main, parts, session) {
   let reported = -1;
   async function refresh() {
     run = await json(`/runs/${run.run}?steps=false`);
+    timeline.namesAgents = Boolean(run.agents);
     await timeline.update();
     drawHead();
     drawQuestion();

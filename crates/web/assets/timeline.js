@@ -138,7 +138,7 @@ export class Timeline {
     const bar = h("i", { class: `bar ${name} ${span.state}` });
     bar.style.left = `${from * 100}%`;
     bar.style.width = `max(3px, ${Math.max(0, to - from) * 100}%)`;
-    const words = [span.kind, span.name, span.detail, span.outcome, duration((span.to ?? Date.now()) - span.from)];
+    const words = [span.kind, span.name, span.provider, span.detail, span.outcome, duration((span.to ?? Date.now()) - span.from)];
     bar.setAttribute("title", visible(words.filter(Boolean).join(" · ")));
     return bar;
   }
@@ -161,13 +161,14 @@ export class Timeline {
     const flat = visit.children.flatMap((child) => [child, ...child.children]);
     const bars = [visit, ...flat].sort((a, b) => rank(a) - rank(b)).slice(0, 200).map((span) => this.bar(span, span.kind));
     const title = visit.detail || visit.name;
+    const agents = this.namesAgents ? [...new Set(flat.map((child) => child.provider).filter(Boolean))].join(", ") : "";
     return h("a", {
       class: `visit ${visit.state}`, href: `#/runs/${this.run}/visits/${index}`,
       "aria-current": this.selected === index ? "true" : null,
     },
       h("span", { class: "first" },
         h("span", { class: `sign ${visit.state}`, role: "img", "aria-label": visit.state }, SIGNS[visit.state]),
-        h("b", { title }, title), h("span", { class: "soft" }, `#${visit.visit}${visit.attempt > 1 ? `, attempt ${visit.attempt}` : ""}`),
+        h("b", { title }, title), h("span", { class: "soft" }, `#${visit.visit}${visit.attempt > 1 ? `, attempt ${visit.attempt}` : ""}${agents && ` · ${agents}`}`),
         h("span", { class: "numbers" }, numbers.filter(Boolean).join(" · "))),
       h("span", { class: "outcome", title: ways },
         validators.filter((one) => one.name !== title).map((one) => h("span", { class: `check ${one.state}` }, `${SIGNS[one.state]} ${one.name}${one.state === "failed" ? " failed" : ""} `)),

@@ -74,7 +74,7 @@ function toolLine(call) {
 const CARDS = {
   answered: (event) => {
     const tokens = (event.usage?.input_tokens ?? 0) + (event.usage?.output_tokens ?? 0);
-    const facts = [event.model, duration(event.duration_ms ?? 0), `${count(tokens)} tokens`, money(event.usage?.cost_usd)];
+    const facts = [event.provider, event.model, duration(event.duration_ms ?? 0), `${count(tokens)} tokens`, money(event.usage?.cost_usd)];
     const said = words(event);
     const spoken = typeof said === "string" ? h("div", { class: "said" }, said) : said && long(said);
     return card("ask", `${event.step} (${event.kind})`, event,
@@ -93,7 +93,9 @@ const CARDS = {
     h("p", { class: "facts" }, duration(event.duration_ms ?? 0)),
     isEmpty(event.stdout) ? null : fold("Output", long(event.stdout), !event.passed),
     isEmpty(event.stderr) ? null : fold("Error output", long(event.stderr), !event.passed)),
-  faulted: (event) => card("failed", `✗ ${event.step}: ${event.class}`, event, h("p", {}, event.message)),
+  faulted: (event) => card("failed", `✗ ${event.step}: ${event.class}${event.agent ? ` of ${event.agent}` : ""}`, event, h("p", {}, event.message)),
+  agent_out: (event) => card("wait", `${event.agent} is out: ${event.class}`, event,
+    h("p", {}, event.until ? `until ${dateTime(event.until)}` : "for the rest of the run")),
   ask_cut: (event) => card("failed", `${event.step} was cut off`, event),
   answer_rejected: (event) => card("failed", `Answer of ${event.step} rejected`, event, h("p", {}, event.why)),
   boundary_violated: (event) => card("failed", `${event.step} changed files against its permission`, event,

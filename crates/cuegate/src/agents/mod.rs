@@ -11,5 +11,7 @@ mod takt_runtime;
 pub use agent::Agent;
 pub(crate) use plan::PlannedAgents;
 pub(crate) use planned_calls::list_planned_calls;
-pub(crate) use request::{AgentWishes, plan_run_agents, read_takt_roles, reassign_roles};
+pub(crate) use request::{
+    AgentFlags, AgentWishes, plan_run_agents, plan_without_machine, read_takt_roles, reassign_roles,
+};
 pub(crate) use run_agents::{AgentQuery, RunAgents, describe_plan};

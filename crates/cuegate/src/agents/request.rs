@@ -9,7 +9,7 @@ use super::{
     plan::{AgentSources, PlannedAgents, check_flag_roles, find_chain, list_asking_steps, plan_agents},
     takt_runtime::{RuntimeRoles, read_runtime_roles},
 };
-use crate::config::{AgentAssignment, AgentRole, Config};
+use crate::config::{AgentAssignment, AgentChain, AgentRole, Config};
 use crate::{Failure, providers};
 
 /// The agents that a user asks for.
@@ -22,6 +22,42 @@ pub(crate) struct AgentWishes {
     pub(crate) is_named: bool,
     /// The roles of `--agent`.
     pub(crate) roles: Vec<AgentAssignment>,
+}
+
+/// What the flags of a command say of agents.
+pub(crate) struct AgentFlags<'a> {
+    /// The usual agent, and those that step in for it.
+    pub(crate) chain: Option<&'a AgentChain>,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) roles: &'a [AgentAssignment],
+}
+
+/// The usual agent, if it is known without a look at this machine, and the plan beside it.
+///
+/// # Errors
+/// As [`plan_run_agents`], and when the usual agent or TAKT's settings are wrong.
+pub(crate) fn plan_without_machine(
+    flow: &Flow,
+    flags: &AgentFlags<'_>,
+    root: &Path,
+    config: &Config,
+) -> Result<(Option<AgentChoice>, PlannedAgents), Failure> {
+    let takt = read_takt_roles(flow, root, config)?;
+    let chain = flags.chain.or(config.run.provider.as_ref()).map(|chain| chain.0.clone());
+    let chain = chain.or_else(|| takt.usual.clone().map(|usual| vec![usual]));
+    let mut chain = chain.unwrap_or_default().into_iter();
+    let mut usual = chain.next();
+    if let Some(usual) = &mut usual {
+        providers::check_name(&usual.agent, config)?;
+        usual.model = flags.model.map(str::to_owned).or(usual.model.take());
+    }
+    let wishes = AgentWishes {
+        usual: usual.clone().unwrap_or_default(),
+        stand_ins: chain.collect(),
+        is_named: flags.chain.is_some(),
+        roles: flags.roles.to_vec(),
+    };
+    Ok((usual, plan_run_agents(flow, &wishes, takt, config)?))
 }
 
 /// What TAKT's `runtime.yaml` says of a workflow; nothing for other definitions.

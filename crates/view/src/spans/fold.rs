@@ -298,6 +298,8 @@ impl Spans {
         };
         let id = CommandId::new(stamp.seq, request.member);
         let span = self.begin_command(stamp, SpanKind::Ask, id, step, request.kind.as_str().to_owned());
+        let choice = request.agent.as_ref();
+        self.all[span].provider = choice.map(|choice| self.names.share(&choice.agent));
         if let Some(at_ms) = request.not_before_ms {
             self.all[span].from_ms = at_ms.max(stamp.at_ms);
         }

@@ -57,6 +57,7 @@ impl Span {
             put("tokens", json!(tokens));
         }
         put("cost_usd", json_of_cost(self.usage.cost_usd));
+        put("provider", json!(self.provider));
         put("model", json!(self.model));
         Value::Object(object)
     }

@@ -10,9 +10,7 @@ use cuegate_flow::{
 use cuegate_view::PlannedEffect;
 
 use super::check;
-use crate::agents::{
-    AgentWishes, PlannedAgents, describe_plan, list_planned_calls, plan_run_agents, read_takt_roles,
-};
+use crate::agents::{AgentFlags, describe_plan, list_planned_calls, plan_without_machine};
 use crate::cli::commands::shared_args::RunLimits;
 use crate::cli::commands::{ProjectPlace, open_disk_files};
 use crate::cli::commands::{diagnostics, read_options};
@@ -69,31 +67,6 @@ fn collect_asked_models(flow: &Flow, asked: ModelChoice<'_>, config: &Config) ->
     names
 }
 
-/// The usual agent, if it is known without a look at this machine, and the plan beside it.
-fn plan_priced_agents(
-    flow: &Flow,
-    args: &AgentArgs,
-    root: &std::path::Path,
-    config: &Config,
-) -> Result<(Option<AgentChoice>, PlannedAgents), Failure> {
-    let takt = read_takt_roles(flow, root, config)?;
-    let chain = args.provider.as_ref().or(config.run.provider.as_ref()).map(|chain| chain.0.clone());
-    let mut chain =
-        chain.or_else(|| takt.usual.clone().map(|usual| vec![usual])).unwrap_or_default().into_iter();
-    let mut usual = chain.next();
-    if let Some(usual) = &mut usual {
-        providers::check_name(&usual.agent, config)?;
-        usual.model = args.model.clone().or(usual.model.take());
-    }
-    let wishes = AgentWishes {
-        usual: usual.clone().unwrap_or_default(),
-        stand_ins: chain.collect(),
-        is_named: args.provider.is_some(),
-        roles: args.roles.clone(),
-    };
-    Ok((usual, plan_run_agents(flow, &wishes, takt, config)?))
-}
-
 /// Prints upper bounds on what a run of a definition can do and cost.
 pub(in crate::cli::commands) fn price_definition(
     place: &ProjectPlace,
@@ -135,7 +108,9 @@ pub(in crate::cli::commands) fn price_definition(
         None => return unsound(&alone),
     };
     let Some(flow) = ways.iter().find_map(|way| way.flow.as_deref()) else { return unsound(&ways[0]) };
-    let (wanted, planned) = plan_priced_agents(flow, &args.agents, place.home.root(), &config)?;
+    let AgentArgs { provider, model, roles } = &args.agents;
+    let flags = AgentFlags { chain: provider.as_ref(), model: model.as_deref(), roles };
+    let (wanted, planned) = plan_without_machine(flow, &flags, place.home.root(), &config)?;
     let asked = ModelChoice {
         provider: wanted.as_ref().map(|usual| usual.agent.as_str()),
         model: wanted.as_ref().and_then(|usual| usual.model.as_deref()).or(args.agents.model.as_deref()),
