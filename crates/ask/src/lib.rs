@@ -86,6 +86,9 @@ pub struct Usage {
     /// Cost in US dollars; `None` = unknown, which is not zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// Whether a part of it is estimated by the length of texts or the number of requests, because the agent did not report it.
+    #[serde(default, rename = "estimated", skip_serializing_if = "std::ops::Not::not")]
+    pub is_estimated: bool,
 }
 
 impl Usage {
@@ -122,6 +125,7 @@ impl Usage {
             cached_input_tokens: count(self.cached_input_tokens, other.cached_input_tokens),
             output_tokens: count(self.output_tokens, other.output_tokens),
             cost_usd: self.cost_usd.zip(other.cost_usd).map(|(a, b)| money(a, b)),
+            is_estimated: self.is_estimated || other.is_estimated,
         }
     }
 }

@@ -75,6 +75,7 @@ mod tests {
             cached_input_tokens: 400_000,
             output_tokens: 100_000,
             cost_usd: None,
+            is_estimated: false,
         };
         assert_eq!(prices.cost(Some("m"), &usage), Some(1.2 + 0.2 + 1.0));
         assert_eq!(prices.cost(Some("other"), &usage), None);

@@ -117,7 +117,13 @@ fn an_answer_is_submitted_and_corrected() {
     assert_eq!(answer.output, Some(json!({ "verdict": "good" })));
     assert_eq!((answer.text.as_str(), answer.session.as_deref()), ("Done.", Some("s-1")));
     assert_eq!(answer.handshake.as_deref(), Some("Fake 1.2.3, ACP 1; close, load"));
-    let used = Usage { input_tokens: 100, cached_input_tokens: 20, output_tokens: 25, cost_usd: None };
+    let used = Usage {
+        input_tokens: 100,
+        cached_input_tokens: 20,
+        output_tokens: 25,
+        cost_usd: None,
+        is_estimated: false,
+    };
     assert_eq!(answer.usage, used);
     let tool = Activity::Tool { id: "t1".into(), name: "shell".into(), target: "make test".into() };
     assert!(activities.contains(&tool), "{activities:?}");

@@ -30,7 +30,7 @@
 //! | `sandbox_denied` | `by{seq member} step to why` |
 //! | `command_requested` | `step index`, `member`, `claim` (the outcome, when all pass) |
 //! | `tools_used` | `ask step calls[{tool target result at_ms duration_ms output output_bytes}] more` (`result` is `ok`, `failed`, `denied` or `unknown`) |
-//! | `answered` | `ask{seq member} step kind prompt system_prompt output text usage{input_tokens output_tokens cost_usd} model provider handshake session duration_ms changed_files tree put{schema session}` |
+//! | `answered` | `ask{seq member} step kind prompt system_prompt output text usage{input_tokens output_tokens cost_usd estimated} model provider handshake session duration_ms changed_files tree put{schema session}` |
 //! | `answered_late` | `ask usage` |
 //! | `answer_rejected` | `step member why` |
 //! | `boundary_violated` | `step permission paths` |
@@ -320,11 +320,15 @@ fn write_answer_fields(object: &mut Map<String, Value>, event: &Event, texts: &T
 }
 
 fn usage_json(usage: &Usage) -> Value {
-    json!({
+    let mut json = json!({
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cost_usd": json_of_cost(usage.cost_usd),
-    })
+    });
+    if usage.is_estimated {
+        json["estimated"] = true.into();
+    }
+    json
 }
 
 fn source_json(path: &str, blob: &BlobRef) -> Value {

@@ -394,7 +394,8 @@ fn describe_usage(view: &RunView) -> String {
     let missing = missing.map(|asks| format!(", plus an unknown amount for {asks}")).unwrap_or_default();
     let cut = if view.cut > 0 { format!(" ({} cut off)", format_count(view.cut)) } else { String::new() };
     let asks = format!("{}{cut}", plural(view.asks.total() + view.cut, "call"));
-    format!("{asks}, {}, {paid} in {took}{missing}", plural(tokens, "token"))
+    let estimated = if view.usage.is_estimated { " (partly estimated)" } else { "" };
+    format!("{asks}, {}{estimated}, {paid} in {took}{missing}", plural(tokens, "token"))
 }
 
 #[cfg(test)]

@@ -279,7 +279,9 @@ pub(crate) fn kind_word(kind: &str) -> &str {
 
 /// `3,600 in, 900 out`.
 pub(crate) fn format_token_usage(view: &RunView) -> String {
-    format!("{} in, {} out", format_count(view.usage.input_tokens), format_count(view.usage.output_tokens))
+    let estimated = if view.usage.is_estimated { ", partly estimated" } else { "" };
+    let (input, output) = (format_count(view.usage.input_tokens), format_count(view.usage.output_tokens));
+    format!("{input} in, {output} out{estimated}")
 }
 
 fn describe_run_time(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {

@@ -38,8 +38,9 @@ struct Message {
 impl Message {
     /// The reported usage, and an estimate of what was written since.
     fn used(&self) -> Usage {
-        let output_tokens = self.usage.output_tokens.max(estimate_tokens(self.unreported));
-        Usage { output_tokens, ..self.usage }
+        let estimated = estimate_tokens(self.unreported);
+        let is_estimated = estimated > self.usage.output_tokens;
+        Usage { output_tokens: self.usage.output_tokens.max(estimated), is_estimated, ..self.usage }
     }
 }
 

@@ -30,6 +30,7 @@ pub(super) fn usage_of_message(usage: &Value) -> Usage {
         cached_input_tokens: cached,
         output_tokens: number_at_pointer(usage, "/output_tokens"),
         cost_usd: None,
+        is_estimated: false,
     }
 }
 
@@ -46,6 +47,7 @@ pub(super) fn sum_model_usage(models: &Value) -> Option<Usage> {
             cached_input_tokens: cached,
             output_tokens: number_at_pointer(usage, "/outputTokens"),
             cost_usd: usage.get("costUSD").and_then(Value::as_f64),
+            is_estimated: false,
         });
     }
     Some(sum)

@@ -150,6 +150,7 @@ impl CodexReader {
             usage.input_tokens = usage.input_tokens.saturating_add(input);
             usage.cached_input_tokens = usage.cached_input_tokens.saturating_add(context.min(input));
             usage.output_tokens = usage.output_tokens.saturating_add(estimate_tokens(unreported));
+            usage.is_estimated = true;
         }
         usage.cost_usd = self.prices.cost(self.model.as_deref(), &usage);
         Some(usage)

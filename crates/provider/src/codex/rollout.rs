@@ -66,6 +66,7 @@ pub(super) fn tokens_of(usage: &Value) -> Usage {
         cached_input_tokens: number("cached_input_tokens"),
         output_tokens: number("output_tokens"),
         cost_usd: None,
+        is_estimated: false,
     }
 }
 

@@ -309,7 +309,7 @@ impl Provider for DrivenAgent {
             ..Launch::default()
         };
         let prices = self.settings.prices.clone();
-        let reader = ExecReader::new(&self.name, model.as_deref(), prices, true);
+        let reader = ExecReader::new((&self.name, model.as_deref()), &request.prompt, prices, true);
         Ok(PreparedAsk::Process { launch, reader: Box::new(reader) })
     }
 }

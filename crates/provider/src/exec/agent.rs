@@ -102,7 +102,8 @@ impl Provider for ExecAgent {
             stdin,
             files: Vec::new(),
         };
-        let reader = ExecReader::new(&self.name, model, self.settings.prices.clone(), self.settings.edits);
+        let prices = self.settings.prices.clone();
+        let reader = ExecReader::new((&self.name, model), &request.prompt, prices, self.settings.edits);
         Ok(PreparedAsk::Process { launch, reader: Box::new(reader) })
     }
 }

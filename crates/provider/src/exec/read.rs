@@ -3,7 +3,7 @@
 use cuegate_ask::{FaultClass, Usage};
 
 use super::wire::{AnswerLine, EventLine};
-use crate::{Activity, Answer, AnswerReader, CutUsage, Fault, Prices, ProgramEnd};
+use crate::{Activity, Answer, AnswerReader, CutUsage, Fault, Prices, ProgramEnd, program::estimate_tokens};
 
 /// How much of standard error a message quotes, in characters.
 const QUOTED_MAX: usize = 400;
@@ -14,6 +14,8 @@ pub(crate) struct ExecReader {
     model: Option<String>,
     prices: Prices,
     can_edit: bool,
+    /// The length of the prompt, in bytes.
+    prompt: u64,
     usage: Usage,
     has_usage: bool,
     has_begun: bool,
@@ -24,12 +26,18 @@ pub(crate) struct ExecReader {
 }
 
 impl ExecReader {
-    pub(crate) fn new(name: &str, model: Option<&str>, prices: Prices, can_edit: bool) -> ExecReader {
+    pub(crate) fn new(
+        (name, model): (&str, Option<&str>),
+        prompt: &str,
+        prices: Prices,
+        can_edit: bool,
+    ) -> ExecReader {
         ExecReader {
             name: name.to_owned(),
             model: model.map(str::to_owned),
             prices,
             can_edit,
+            prompt: prompt.len() as u64,
             usage: Usage::default(),
             has_usage: false,
             has_begun: false,
@@ -45,8 +53,20 @@ impl ExecReader {
         self.usage.cached_input_tokens =
             self.usage.cached_input_tokens.saturating_add(usage.cached_input_tokens);
         self.usage.output_tokens = self.usage.output_tokens.saturating_add(usage.output_tokens);
+        self.usage.is_estimated |= usage.is_estimated;
         if let Some(cost) = usage.cost_usd.filter(|cost| cost.is_finite() && *cost >= 0.0) {
             self.usage.cost_usd = Some(self.usage.cost_usd.unwrap_or(0.0) + cost);
+        }
+    }
+
+    /// What an answered ask used, of which the program reported nothing.
+    fn estimated_usage(&self, answer: &AnswerLine) -> Usage {
+        let output = answer.output.as_ref().map_or(0, |output| output.to_string().len());
+        Usage {
+            input_tokens: estimate_tokens(self.prompt),
+            output_tokens: estimate_tokens((output + answer.text.len()) as u64),
+            is_estimated: true,
+            ..Usage::default()
         }
     }
 
@@ -106,7 +126,7 @@ impl AnswerReader for ExecReader {
         CutUsage { usage: self.priced_usage(self.model.as_deref()), unknown: !self.has_usage }
     }
 
-    fn end(self: Box<Self>, ended: ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault> {
+    fn end(mut self: Box<Self>, ended: ProgramEnd, stderr: &[u8]) -> Result<Answer, Fault> {
         if let Some(fault) = self.fault.clone() {
             let Fault { class, message, resets_in_ms, .. } = fault;
             return Err(Fault { resets_in_ms, ..self.fail(class, message) });
@@ -137,13 +157,16 @@ impl AnswerReader for ExecReader {
                 return Err(Fault { usage_unknown: !self.has_usage, ..fault });
             }
         }
-        let Some(answer) = &self.answer else {
+        let Some(answer) = self.answer.take() else {
             let why = self.unread.as_ref().map_or_else(
                 || "printed no answer".to_owned(),
                 |why| format!("printed no answer, and a line that is no event: {why}"),
             );
             return Err(self.fail(FaultClass::Malformed, format!("`{name}` {why}{said}")));
         };
+        if !self.has_usage {
+            self.usage = self.estimated_usage(&answer);
+        }
         let model = answer.model.clone().or_else(|| self.model.clone());
         Ok(Answer {
             output: answer.output.clone(),
@@ -166,7 +189,7 @@ mod tests {
     use super::*;
 
     fn read(lines: &[&str], ended: ProgramEnd, stderr: &str) -> Result<Answer, Fault> {
-        let mut reader = Box::new(ExecReader::new("mine", Some("m"), Prices::default(), true));
+        let mut reader = Box::new(ExecReader::new(("mine", Some("m")), "Do it", Prices::default(), true));
         for line in lines {
             reader.line(line.as_bytes());
         }

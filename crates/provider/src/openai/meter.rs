@@ -84,12 +84,13 @@ impl Meter {
                 let reported = convert_reported_usage(used);
                 let since = estimate_tokens(self.written - self.reported_at);
                 let output_tokens = reported.output_tokens.saturating_add(since);
-                self.priced(Usage { output_tokens, ..reported })
+                self.priced(Usage { output_tokens, is_estimated: since > 0, ..reported })
             }
             None if !self.began => Usage::default(),
             None => self.priced(Usage {
                 input_tokens: self.input,
                 output_tokens: estimate_tokens(self.written),
+                is_estimated: true,
                 ..Usage::default()
             }),
         }
@@ -107,12 +108,14 @@ impl Meter {
             cached_input_tokens: total.cached_input_tokens.saturating_sub(told.cached_input_tokens),
             output_tokens: total.output_tokens.saturating_sub(told.output_tokens),
             cost_usd: total.cost_usd.map(|cost| (cost - told.cost_usd.unwrap_or(0.0)).max(0.0)),
+            is_estimated: false,
         };
         self.told = Usage {
             input_tokens: told.input_tokens.saturating_add(more.input_tokens),
             cached_input_tokens: told.cached_input_tokens.saturating_add(more.cached_input_tokens),
             output_tokens: told.output_tokens.saturating_add(more.output_tokens),
             cost_usd: more.cost_usd.map(|cost| told.cost_usd.unwrap_or(0.0) + cost),
+            is_estimated: false,
         };
         let nothing =
             more.input_tokens == 0 && more.output_tokens == 0 && more.cost_usd.unwrap_or(0.0) == 0.0;
@@ -131,6 +134,7 @@ fn convert_reported_usage(used: ReportedUsage) -> Usage {
         cached_input_tokens: used.cached,
         output_tokens: used.output,
         cost_usd: None,
+        is_estimated: false,
     }
 }
 

@@ -269,7 +269,11 @@ fn json_of_fault(fault: &FaultRow) -> Value {
 }
 
 fn json_of_tokens(usage: &Usage) -> Value {
-    json!({ "input": usage.input_tokens, "output": usage.output_tokens })
+    let mut json = json!({ "input": usage.input_tokens, "output": usage.output_tokens });
+    if usage.is_estimated {
+        json["estimated"] = true.into();
+    }
+    json
 }
 
 /// Dollars without the noise of binary fractions: `0.036`, not `0.036000000000000004`.

@@ -138,6 +138,7 @@ pub(super) fn add_usage_saturating(sum: &mut Usage, usage: &Usage) {
     // Services may report nonsense: the sum saturates, so that the run can still be shown.
     sum.input_tokens = sum.input_tokens.saturating_add(usage.input_tokens);
     sum.output_tokens = sum.output_tokens.saturating_add(usage.output_tokens);
+    sum.is_estimated |= usage.is_estimated;
     if let Some(cost) = usage.cost_usd {
         sum.cost_usd = Some(sum.cost_usd.unwrap_or(0.0) + cost);
     }

@@ -111,6 +111,10 @@ fn class(lines: &[Value]) -> FaultClass {
     read_with(&ClaudeSettings::default(), None, lines, ProgramEnd::Exit(1), "").end.unwrap_err().class
 }
 
+fn usage_of(input_tokens: u64, cached_input_tokens: u64, output_tokens: u64, cost_usd: Option<f64>) -> Usage {
+    Usage { input_tokens, cached_input_tokens, output_tokens, cost_usd, is_estimated: false }
+}
+
 #[test]
 fn an_answer() {
     let answer = read(&[
@@ -120,7 +124,7 @@ fn an_answer() {
     ])
     .end
     .unwrap();
-    let usage = Usage { input_tokens: 130, cached_input_tokens: 20, output_tokens: 25, cost_usd: Some(0.5) };
+    let usage = usage_of(130, 20, 25, Some(0.5));
     assert_eq!(
         answer,
         Answer {
@@ -194,7 +198,7 @@ fn activities_are_reported_as_they_happen() {
         result(json!({})),
     ];
     let usage = |input_tokens, cached_input_tokens, output_tokens| {
-        Activity::Usage(Usage { input_tokens, cached_input_tokens, output_tokens, cost_usd: None })
+        Activity::Usage(usage_of(input_tokens, cached_input_tokens, output_tokens, None))
     };
     let tool = |id: &str, name: &str, target: &str| Activity::Tool {
         id: id.to_owned(),
@@ -259,7 +263,7 @@ fn usage_activities_have_a_cost_if_prices_are_known() {
 
 #[test]
 fn an_ask_in_a_continued_session_has_only_its_own_usage() {
-    let before = Usage { input_tokens: 30, cached_input_tokens: 20, output_tokens: 5, cost_usd: Some(0.375) };
+    let before = usage_of(30, 20, 5, Some(0.375));
     let session = |totals| Some(Session { id: "s-0".to_owned(), fork: true, totals });
     let usage = |session, more| {
         let lines = [init(), result(more)];

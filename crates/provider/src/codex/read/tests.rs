@@ -82,7 +82,13 @@ fn failed(message: &str) -> Value {
 #[test]
 fn an_answer() {
     let answer = read(&[started(), message("First."), message("Done."), completed(100, 20, 25)]).end.unwrap();
-    let usage = Usage { input_tokens: 100, cached_input_tokens: 20, output_tokens: 25, cost_usd: None };
+    let usage = Usage {
+        input_tokens: 100,
+        cached_input_tokens: 20,
+        output_tokens: 25,
+        cost_usd: None,
+        is_estimated: false,
+    };
     assert_eq!(
         answer,
         Answer {
@@ -201,7 +207,13 @@ fn an_ask_in_a_continued_session_has_only_its_own_usage() {
         let usage = answer.usage;
         (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens, usage.cost_usd)
     };
-    let before = Usage { input_tokens: 100_000, cached_input_tokens: 0, output_tokens: 20, cost_usd: None };
+    let before = Usage {
+        input_tokens: 100_000,
+        cached_input_tokens: 0,
+        output_tokens: 20,
+        cost_usd: None,
+        is_estimated: false,
+    };
     assert_eq!(usage(Some(before)), (200_000, 100_000, 30, Some(1.0)));
     assert_eq!(usage(Some(Usage { input_tokens: 400_000, ..before })), (300_000, 100_000, 50, Some(2.0)));
     assert_eq!(

@@ -204,6 +204,7 @@ impl<'t, 'w> AcpTurn<'t, 'w> {
         self.used.input_tokens = self.used.input_tokens.saturating_add(used.input_tokens);
         self.used.cached_input_tokens =
             self.used.cached_input_tokens.saturating_add(used.cached_input_tokens);
+        self.used.is_estimated |= used.is_estimated;
         self.used.output_tokens = self.used.output_tokens.saturating_add(used.output_tokens);
         let reply = match reply {
             Ok(reply) => reply,
@@ -267,6 +268,7 @@ impl<'t, 'w> AcpTurn<'t, 'w> {
             cached_input_tokens: cached,
             output_tokens: read_token_count(&usage["outputTokens"]),
             cost_usd: None,
+            is_estimated: false,
         };
         if quota.is_object() {
             used.input_tokens = read_token_count(&quota["input_tokens"]);
@@ -281,6 +283,7 @@ impl<'t, 'w> AcpTurn<'t, 'w> {
             used.input_tokens = used.input_tokens.saturating_mul(requests);
             used.cached_input_tokens = used.cached_input_tokens.saturating_mul(requests);
             used.output_tokens = used.output_tokens.saturating_mul(requests);
+            used.is_estimated = tool_uses > 0;
         }
         used
     }
@@ -295,6 +298,7 @@ impl<'t, 'w> AcpTurn<'t, 'w> {
             let said = self.text.len() + self.text_before.len();
             used.input_tokens = estimate_tokens(self.job.prompt.len() as u64);
             used.output_tokens = estimate_tokens(said as u64);
+            used.is_estimated = true;
         }
         self.events.usage(used)
     }

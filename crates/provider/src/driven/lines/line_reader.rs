@@ -158,6 +158,7 @@ pub(in crate::driven) fn run_lines(
     if usage == Usage::default() {
         usage.input_tokens = estimate_tokens(job.prompt.len() as u64);
         usage.output_tokens = estimate_tokens(log.text.len() as u64);
+        usage.is_estimated = true;
     }
     log.events.usage(usage)?;
     log.events.answer(AnswerLine {

@@ -191,7 +191,7 @@ fn very_long_events_are_read() {
 fn a_stream_without_usage_is_estimated() {
     let (_, asked) = ask_of(&[ok(&(events(&[says("123456789"), finishes("stop")]) + DONE))]);
     // `Is it good?` is eleven bytes long.
-    let usage = Usage { input_tokens: 3, output_tokens: 3, ..Usage::default() };
+    let usage = Usage { input_tokens: 3, output_tokens: 3, is_estimated: true, ..Usage::default() };
     assert_eq!(asked.outcome.unwrap().usage, usage);
 }
 
