@@ -93,10 +93,7 @@ pub fn create_provider(
             let settings = OpenAiSettings { prices, ..settings.clone() };
             Arc::new(OpenAiProvider::new(settings, program.openai()))
         }
-        AgentSettings::Driven(settings) => {
-            let settings = DrivenSettings { prices, ..settings.cloned().unwrap_or_default() };
-            Arc::new(DrivenAgent::new(name, settings, program.driver()))
-        }
+        AgentSettings::Driven(settings) => Arc::new(driven_agent(name, settings, program, config)),
         AgentSettings::Exec(settings) => {
             Arc::new(ExecAgent::new(name, ExecSettings { prices, ..settings.clone() }))
         }
@@ -112,6 +109,27 @@ pub fn create_provider(
             Arc::new(ScriptedProvider::new(script, Some(program.scripted())))
         }
     })
+}
+
+fn driven_agent(
+    name: &str,
+    settings: Option<&DrivenSettings>,
+    program: &Program,
+    config: &Config,
+) -> DrivenAgent {
+    let prices = prices_of(Some(name), config);
+    let settings = DrivenSettings { prices, ..settings.cloned().unwrap_or_default() };
+    DrivenAgent::new(name, settings, program.driver())
+}
+
+/// Creates an agent that our child drives, with its settings; `None` if the name is that of another one.
+pub(crate) fn create_driven(
+    name: &str,
+    program: &Program,
+    config: &Config,
+) -> Option<(DrivenAgent, DrivenSettings)> {
+    let Ok(AgentSettings::Driven(settings)) = find_settings(name, config) else { return None };
+    Some((driven_agent(name, settings, program, config), settings.cloned().unwrap_or_default()))
 }
 
 /// Checks that an agent of this name is known.

@@ -1,6 +1,7 @@
 //! Checks what works on this machine and how to fix the rest. It calls a remote service only to try a login, where that
 //! costs nothing.
 
+mod agent;
 mod journal;
 mod machine;
 mod self_test;
@@ -16,6 +17,7 @@ use crate::config::Config;
 use crate::providers;
 use crate::run::start_run::Program;
 
+pub(crate) use agent::try_agent;
 pub(crate) use journal::verify_run;
 pub use self_test::{AttackOutcome, SelfTestResult, self_test};
 
@@ -100,13 +102,17 @@ pub(crate) struct AgentFacts {
 /// Looks at all agents, without trying their logins.
 pub(crate) fn inspect_agents(program: &Program, config: &Config) -> Vec<AgentFacts> {
     let names: Vec<&str> = providers::list_provider_names(config).collect();
-    map_in_parallel(&names, |name| match providers::create_provider(name, None, program, config) {
+    map_in_parallel(&names, |name| inspect_agent(name, program, config))
+}
+
+fn inspect_agent(name: &str, program: &Program, config: &Config) -> AgentFacts {
+    match providers::create_provider(name, None, program, config) {
         Ok(provider) => {
             let inspection = provider.inspect();
             let whats: Vec<&str> = inspection.problems.iter().map(|problem| problem.what.as_str()).collect();
             let hint = inspection.problems.first().map(|first| first.hint.clone());
             AgentFacts {
-                name: (*name).to_owned(),
+                name: name.to_owned(),
                 capabilities: provider.capabilities(),
                 problem: hint.map(|hint| (whats.join("; "), Some(hint))),
                 login_request: provider.login_request(),
@@ -114,13 +120,13 @@ pub(crate) fn inspect_agents(program: &Program, config: &Config) -> Vec<AgentFac
             }
         }
         Err(failure) => AgentFacts {
-            name: (*name).to_owned(),
+            name: name.to_owned(),
             inspection: Inspection::default(),
             capabilities: Capabilities::default(),
             problem: Some((failure.message, failure.hint)),
             login_request: None,
         },
-    })
+    }
 }
 
 /// Whether a user would ask why the agent does not work here: not for a further agent without any settings.

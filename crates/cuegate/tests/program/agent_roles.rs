@@ -59,6 +59,11 @@ step=$(printf '%s' "$ask" | sed 's/.*"step":"\([^"]*\)".*/\1/')
 session=$(printf '%s' "$ask" | sed -n 's/.*"session":{"id":"\([^"]*\)".*/\1/p')
 model=$(printf '%s' "$ask" | sed -n 's/.*"model":"\([^"]*\)".*/\1/p')
 printf '%s %s %s %s\n' "$name" "$step" "${session:--}" "${model:--}" >> "$CALLS"
+before=$(grep -c "^$name " "$CALLS")
+if [ -f "$CALLS.$name.after" ] && [ "$before" -gt "$(cat "$CALLS.$name.after")" ]; then
+  printf '{"event":"error","class":"rate_limited","message":"%s is out","retry_after_ms":600000}\n' "$name"
+  exit 0
+fi
 if [ -f "$CALLS.$name" ]; then
   read -r class reset < "$CALLS.$name"
   printf '{"event":"error","class":"%s","message":"%s is out","retry_after_ms":%s}\n' "$class" "$name" "${reset:-null}"
@@ -171,6 +176,36 @@ fn roles_choose_the_agents_of_steps() {
     // The second call of the coder continues its conversation.
     let again = team.calls().into_iter().find(|call| call.starts_with("a again")).unwrap();
     assert!(again.split(' ').nth(2).unwrap().starts_with("a-"), "{again}");
+}
+
+#[test]
+fn show_names_the_agents_of_steps() {
+    let team = Team::new("[\"a\", \"b\"]", "review = \"b\"\nplan = [\"c\", \"b\"]\n");
+    let shown = team.project.run(&["show", "it"]).stdout;
+    let agents = shown.split("agents:\n").nth(1).unwrap();
+    assert_eq!(
+        agents,
+        "  a, unless another is named below\n  if a is out: b\n  `plan`: c; then b\n  `style`, `tests`: b\n"
+    );
+    let json = team.project.run(&["show", "it", "--json", "--agent", "work=c"]).json();
+    assert_eq!(json["agents"]["usual"], "a");
+    assert_eq!(json["agents"]["steps"]["work"], json!(["c"]));
+    assert_eq!(team.project.run(&["show", "it", "--agent", "nobody=c"]).code, 2);
+}
+
+/// What is charged for calls of which the agent reports no usage says that it is an estimate.
+#[test]
+fn a_call_without_a_report_of_its_usage_is_estimated() {
+    let team = Team::new("\"a\"", "");
+    let agent = fs::read_to_string(team.file("agent.sh")).unwrap();
+    let silent: Vec<&str> = agent.lines().filter(|line| !line.contains("\"usage\"")).collect();
+    fs::write(team.file("agent.sh"), silent.join("\n")).unwrap();
+    let ran = team.project.run(&["run", "it", "Do it"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("tokens (partly estimated)"), "{}", ran.stderr);
+    let tokens = &team.project.status()["tokens"];
+    assert!(tokens["estimated"] == true && tokens["input"].as_u64() > Some(100), "{tokens}");
+    assert_eq!(team.project.events("answered")[0]["usage"]["estimated"], true);
 }
 
 #[test]
@@ -363,6 +398,34 @@ fn the_price_is_the_maximum_over_a_chain() {
     let ran = team.project.run(&["run", "it", "Do it", "--budget-usd", "1"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("c reports no costs, and the price of `dear` is unknown"), "{}", ran.stderr);
+}
+
+/// A quota is used up at each call boundary: whoever steps in does the rest, and no call that was answered is made again.
+#[test]
+fn a_quota_may_end_at_each_call_boundary() {
+    let steps = ["plan", "work", "style", "tests", "again"];
+    for answered in 0..=steps.len() {
+        let team = Team::new("[\"a\", \"b\"]", "");
+        fs::write(team.file("calls.a.after"), answered.to_string()).unwrap();
+        // Members of a parallel step would share the boundary; one after the other each has its own.
+        let ran = team.project.run(&["run", "it", "Do it", "--budget-calls", "12"]);
+        assert_eq!(ran.code, 0, "after {answered} calls: {}", ran.stderr);
+        let answers: Vec<String> = team
+            .project
+            .events("answered")
+            .iter()
+            .map(|event| {
+                format!("{} {}", event["provider"].as_str().unwrap(), event["step"].as_str().unwrap())
+            })
+            .collect();
+        let of = |agent: &str| answers.iter().filter(|answer| answer.starts_with(agent)).count();
+        assert_eq!((of("a "), of("b ")), (answered, steps.len() - answered), "{answers:?}");
+        let mut answered_steps: Vec<&str> =
+            answers.iter().filter_map(|answer| answer.split(' ').nth(1)).collect();
+        answered_steps.sort_unstable();
+        assert_eq!(answered_steps, ["again", "plan", "style", "tests", "work"]);
+        assert_eq!(team.project.run(&["replay"]).code, 0);
+    }
 }
 
 /// A run with three agents ends the same, wherever it is killed and however its agents fail meanwhile.

@@ -340,3 +340,43 @@ fn a_local_service_must_respond() {
     assert!(found.contains(&gone.to_string()) && hint != "-", "{found} {hint}");
     assert_eq!(machine.doctor(&[]).code, 4);
 }
+
+/// An agent that speaks as much of the Agent Client Protocol as a trial needs, in a few lines of sh. It starts no answer
+/// server.
+const ACP: &str = r#"while read -r line; do
+  id=${line#*\"id\":}; id=${id%%[,\}]*}
+  case $line in
+  *initialize*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentInfo":{"name":"Goat","version":"3"},"agentCapabilities":{"loadSession":true}}}\n' "$id" ;;
+  *session/new*) : > "$HOME/asked"
+    printf '{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s","modes":{"currentModeId":"code","availableModes":[{"id":"ask","name":"Ask"},{"id":"code","name":"Code"}]}}}\n' "$id" ;;
+  *session/prompt*) : > "$HOME/prompted" ;;
+  esac
+done"#;
+
+#[test]
+fn one_agent_is_tried_without_a_prompt() {
+    let machine = Machine::new().with("goat", ACP).with("other", "echo hello; exit 3").config(
+        "[agents.goat]\ncommand = [\"goat\"]\nanswer = \"none\"\n[agents.other]\ncommand = [\"other\"]\n",
+    );
+    fs::create_dir_all(machine.at("tmp")).unwrap();
+    let ran = machine.doctor(&["--agent", "goat"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for line in [
+        "Goat 3, ACP 1; load",
+        "modes: ask, code",
+        "sessions = true",
+        "modes = { plan = \"ask\", acceptEdits = \"code\" }",
+    ] {
+        assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
+    }
+    assert!(machine.at("home/asked").exists() && !machine.at("home/prompted").exists());
+    let json = machine.doctor(&["--agent", "goat", "--json"]).json();
+    assert_eq!(
+        (&json["schema"], &json["probe"]["continues"]),
+        (&json!("cuegate/agent-trial/v1"), &json!(true))
+    );
+    let ran = machine.doctor(&["--agent", "other"]);
+    assert_eq!(ran.code, 4, "{}", ran.stdout);
+    assert!(ran.stdout.contains("ended during `initialize` (exit status: 3)"), "{}", ran.stdout);
+    assert_eq!(machine.doctor(&["--agent", "nobody"]).code, 2);
+}

@@ -1,18 +1,23 @@
 //! The program with OpenCode, Copilot, Gemini and Qwen as they are installed by `cargo xtask test --agents`, which runs
 //! these tests. They talk to a stand-in of their services where there is no network.
 
-use std::path::{Path, PathBuf};
+use std::{
+    os::unix::process::CommandExt as _,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
 
 use cuegate_testkit::{
     offline,
     standin::{Act, Reply, Scenario, Standin},
 };
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::{
     agents::{ROWS, fixer},
     attacks::without_bwrap,
-    support::{Project, Ran, rows},
+    support::{Job, Project, Ran, at_work_in, rows, until},
 };
 
 /// The folder with the programs, `<target>/more-agents`; the tests are in `<target>/<profile>/deps`, or deeper.
@@ -65,7 +70,7 @@ fn write_settings(agent: &str, standin: &Standin) -> String {
     };
     let args = if agent == "qwen" { "args = [\"--auth-type\", \"openai\"]\n" } else { "" };
     format!(
-        "[run]\nbaseline = \"off\"\n[budget]\nunlimited = true\n[providers.{agent}]\nprogram = \"{program}\"\n\
+        "[run]\nbaseline = \"off\"\nwait_max = \"1s\"\n[budget]\nunlimited = true\n[providers.{agent}]\nprogram = \"{program}\"\n\
          model = \"{model}\"\nhosts = [\"{host}\"]\n{args}[providers.{agent}.env]\n{more}"
     )
 }
@@ -85,11 +90,20 @@ impl Driven {
         Driven { agent, project, standin }
     }
 
-    fn run(&self, path: Option<&Path>) -> Ran {
-        let begin = ["run", "fixer", "The test fails. Make it pass.", "--json", "--provider", self.agent];
-        let mut command = self.project.command(&begin);
+    fn start(&self) -> [&'static str; 6] {
+        ["run", "fixer", "The test fails. Make it pass.", "--json", "--provider", self.agent]
+    }
+
+    fn command(&self, args: &[&str]) -> std::process::Command {
+        let mut command = self.project.command(args);
         // It says where OpenCode keeps its state, which has to be outside of the project.
-        command.env_remove("XDG_STATE_HOME").envs(path.map(|path| ("PATH", path)));
+        command.env_remove("XDG_STATE_HOME");
+        command
+    }
+
+    fn run(&self, path: Option<&Path>) -> Ran {
+        let mut command = self.command(&self.start());
+        command.envs(path.map(|path| ("PATH", path)));
         Ran::of(command.output().unwrap())
     }
 }
@@ -114,16 +128,59 @@ fn does_the_main_job(agent: &'static str) {
     assert_ne!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("login rejected"), "{agent}: {}", ran.stderr);
     refused.project.all_gone();
+    goes_on_after_a_kill(agent);
+    // The others retry by themselves for up to a minute and a half first.
+    if agent == "gemini" {
+        for (status, words) in [(429, "paused until"), (500, "server error")] {
+            let failing = Driven::new(agent, Scenario::new().reply(Reply::any().status(status).for_ever()));
+            let ran = failing.run(None);
+            assert!(ran.code == 3 && ran.stderr.contains(words), "{status}: {}", ran.stderr);
+            let class = if status == 429 { "rate_limited" } else { "overloaded" };
+            assert_eq!(ran.json()["faults"][0]["class"], class);
+            failing.project.all_gone();
+        }
+    }
 }
 
-fn completes_the_example(agent: &'static str, path: Option<&Path>) {
-    let mut scenario = fixer();
+/// A command that takes its time; agents refuse to sleep.
+const NAP: &str = "timeout 4.25 tail -f convert.sh";
+
+/// Killed in the middle of a command of the agent, with nothing left behind; then it does the rest.
+fn goes_on_after_a_kill(agent: &'static str) {
+    let mut scenario = shell_writes(fixer());
+    scenario.replies[0].times = 0;
+    scenario.replies[1].times = 0;
+    scenario.replies[1].acts.insert(0, Act::Shell(NAP.to_owned()));
+    let driven = Driven::new(agent, scenario);
+    let naps = || at_work_in(driven.project.path()).iter().any(|process| process.words.starts_with(NAP));
+    let mut begin = driven.command(&driven.start());
+    let job = Job::of(begin.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    until("the agent runs the command", naps);
+    job.signal(Signal::KILL);
+    job.end();
+    driven.project.all_gone();
+    assert!(!naps());
+    let ran = Ran::of(driven.command(&["resume", "last", "--json"]).output().unwrap());
+    assert_eq!(ran.code, 0, "{agent}: {}", ran.stderr);
+    assert_eq!(rows(&ran.json()), ROWS);
+    let log = driven.project.git(&["log", "--format=%s"]);
+    assert_eq!(log, "Multiply by 9/5\nFix the conversion\nbegin\n");
+    driven.project.all_gone();
+}
+
+/// Writes by commands: each agent has other rules for its tool that writes, a file to be read before, or that must not be
+/// there.
+fn shell_writes(mut scenario: Scenario) -> Scenario {
     for act in scenario.replies.iter_mut().flat_map(|reply| &mut reply.acts) {
-        // Each agent has other rules for its tool that writes: a file to be read before, or that must not be there.
         if let Act::Write { path, content } = act {
             *act = Act::Shell(format!("printf %s '{content}' > {path}"));
         }
     }
+    scenario
+}
+
+fn completes_the_example(agent: &'static str, path: Option<&Path>) {
+    let mut scenario = shell_writes(fixer());
     // OpenCode asks for a title of the conversation as well, with the same prompt.
     scenario.replies[0].times = 0;
     let driven = Driven::new(agent, scenario);

@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use cuegate_ask::Permission;
 use serde_json::{Value, json};
 
 use super::{
@@ -19,7 +20,7 @@ use crate::{
     SandboxNeeds, Shared,
     exec::ExecReader,
     program::{
-        locate::{list_named_files, locate_or_missing, locate_program},
+        locate::{list_named_files, locate_program},
         probe::{LOOK_MAX, Version, capture_program_output},
     },
     sandbox_needs::NetworkService,
@@ -28,11 +29,11 @@ use crate::{
 /// An agent whose program our child drives.
 #[derive(Debug, Clone)]
 pub struct DrivenAgent {
-    name: String,
-    row: Option<&'static AgentRow>,
-    settings: DrivenSettings,
-    program: DriverProgram,
-    is_sandboxed: bool,
+    pub(super) name: String,
+    pub(super) row: Option<&'static AgentRow>,
+    pub(super) settings: DrivenSettings,
+    pub(super) program: DriverProgram,
+    pub(super) is_sandboxed: bool,
 }
 
 impl DrivenAgent {
@@ -42,7 +43,7 @@ impl DrivenAgent {
     }
 
     /// The program and its arguments.
-    fn command(&self) -> Vec<String> {
+    pub(super) fn command(&self) -> Vec<String> {
         let own = |row: &AgentRow| {
             let program = self.settings.program.as_ref();
             let program = program.map_or_else(|| row.program.to_owned(), |path| path.display().to_string());
@@ -67,7 +68,7 @@ impl DrivenAgent {
         self.row.map_or(self.settings.sessions, |row| row.session == SessionSupport::Resume)
     }
 
-    fn environment(&self) -> BTreeMap<String, String> {
+    pub(super) fn environment(&self) -> BTreeMap<String, String> {
         let row = self.row.into_iter().flat_map(|row| row.env);
         let mut all: BTreeMap<String, String> =
             row.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -86,13 +87,21 @@ impl DrivenAgent {
         all
     }
 
-    fn mode(&self, request: &Request) -> Option<String> {
+    pub(super) fn mode(&self, permission: Permission) -> Option<String> {
         match self.row {
             Some(row) => {
-                let mode = row.modes.iter().find(|(permission, _)| *permission == request.permission);
+                let mode = row.modes.iter().find(|(of, _)| *of == permission);
                 mode.map(|(_, mode)| (*mode).to_owned())
             }
-            None => self.settings.modes.get(request.permission.as_str()).cloned(),
+            None => self.settings.modes.get(permission.as_str()).cloned(),
+        }
+    }
+
+    pub(super) fn answer_route(&self) -> AnswerRoute {
+        match (self.row, self.settings.answer) {
+            (Some(_), _) | (None, AnswerTransport::Stdio) => AnswerRoute::Stdio,
+            (None, AnswerTransport::Http) => AnswerRoute::Http,
+            (None, AnswerTransport::None) => AnswerRoute::None,
         }
     }
 
@@ -273,34 +282,16 @@ impl Provider for DrivenAgent {
         if self.is_sandboxed {
             self.write_first_files();
         }
-        let mut command = self.command();
-        if let Some(program) = command.first_mut() {
-            *program = locate_or_missing(&*program).display().to_string();
-        }
-        let answer = match (self.row, self.settings.answer) {
-            (Some(_), _) | (None, AnswerTransport::Stdio) => AnswerRoute::Stdio,
-            (None, AnswerTransport::Http) => AnswerRoute::Http,
-            (None, AnswerTransport::None) => AnswerRoute::None,
-        };
-        let server = iter::once(self.program.exe.display().to_string());
         let job = DriverJob {
-            name: self.name.clone(),
-            row: self.row.map(|row| row.name.to_owned()),
-            command,
-            env: self.environment(),
             prompt: request.prompt.clone(),
             schema: request.schema.clone(),
             model: model.clone(),
-            mode: self.mode(request),
             session: request.session.as_ref().map(|session| session.id.clone()),
             totals: request.session.as_ref().and_then(|session| session.totals),
-            permission: request.permission,
             tools: request.tools.clone(),
             folder: request.work.clone(),
             scratch: request.scratch.clone(),
-            is_sandboxed: self.is_sandboxed,
-            answer,
-            answer_server: server.chain(self.program.answer_server.iter().cloned()).collect(),
+            ..self.create_job(request.permission)
         };
         let launch = Launch {
             program: self.program.exe.clone(),

@@ -57,13 +57,8 @@ fn call_agent(mut job: DriverJob, events: &mut EventWriter<'_>) -> Result<(), Dr
     let failed =
         |error: io::Error| Trouble::new(FaultClass::Crashed, format!("failed to prepare the call: {error}"));
     let folder = CallFolder::create(&job.scratch).map_err(failed)?;
-    if let Some((variable, settings)) = row.and_then(|row| row.settings) {
-        let path = folder.path.join("settings.json");
-        fs::write(&path, settings).map_err(failed)?;
-        // Settings of an administrator stay in force.
-        job.env.entry(variable.to_owned()).or_insert_with(|| path.display().to_string());
-    }
     job.scratch.clone_from(&folder.path);
+    job.write_row_settings(row).map_err(failed)?;
     let answers = match (&job.schema, job.answer) {
         (Some(schema), AnswerRoute::Stdio | AnswerRoute::Http) => {
             Some(AnswerFolder::create(&folder.path, schema, job.answer).map_err(failed)?)
@@ -110,7 +105,7 @@ pub(super) struct AnswerFolder {
 }
 
 impl AnswerFolder {
-    fn create(folder: &Path, schema: &Value, route: AnswerRoute) -> io::Result<AnswerFolder> {
+    pub(super) fn create(folder: &Path, schema: &Value, route: AnswerRoute) -> io::Result<AnswerFolder> {
         let path = folder.join("answer");
         fs::create_dir_all(&path)?;
         fs::write(path.join(SCHEMA_FILE), schema.to_string())?;

@@ -1,10 +1,12 @@
 //! What the child is told.
 
-use std::{collections::BTreeMap, ffi::OsString, path::PathBuf};
+use std::{collections::BTreeMap, ffi::OsString, fs, io, path::PathBuf};
 
 use cuegate_ask::{Permission, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::rows::AgentRow;
 
 /// How to start the child and the answer server: our own binary with the arguments of a hidden subcommand.
 #[derive(Debug, Clone)]
@@ -43,6 +45,18 @@ pub(super) struct DriverJob {
     pub(super) answer: AnswerRoute,
     /// The program and the arguments of the answer server; the folder follows.
     pub(super) answer_server: Vec<String>,
+}
+
+impl DriverJob {
+    /// Writes the settings that its agent gets as a file, into the folder for files.
+    pub(super) fn write_row_settings(&mut self, row: Option<&AgentRow>) -> io::Result<()> {
+        let Some((variable, settings)) = row.and_then(|row| row.settings) else { return Ok(()) };
+        let path = self.scratch.join("settings.json");
+        fs::write(&path, settings)?;
+        // Settings of an administrator stay in force.
+        self.env.entry(variable.to_owned()).or_insert_with(|| path.display().to_string());
+        Ok(())
+    }
 }
 
 /// How `submit_answer` gets to the agent.

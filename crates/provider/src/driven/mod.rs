@@ -5,6 +5,7 @@
 
 mod acp;
 mod agent;
+mod agent_probe;
 mod child;
 mod classify;
 mod events;
@@ -15,6 +16,7 @@ mod rows;
 mod settings;
 
 pub use agent::DrivenAgent;
+pub use agent_probe::AgentProbe;
 pub use child::driver_main;
 pub use job::DriverProgram;
 pub use rows::DRIVEN_NAMES;

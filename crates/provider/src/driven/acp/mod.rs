@@ -3,7 +3,9 @@
 
 mod connection;
 mod permission;
+mod probe;
 mod session;
 mod turn;
 
+pub(super) use probe::{describe_failure, probe_acp};
 pub(super) use turn::run_acp;

@@ -38,6 +38,10 @@ pub(super) struct AcpSession {
     /// What the agent said of itself.
     pub(super) handshake: String,
     pub(super) can_close: bool,
+    /// Its reply to `initialize`.
+    pub(super) hello: Value,
+    /// Its reply when the session was opened.
+    pub(super) opened: Value,
 }
 
 /// Opens the session of a job, with its mode and its model.
@@ -127,14 +131,15 @@ pub(super) fn open_session(
     {
         set_model(connection, name, (&id, &opened), model, &mut ask)?;
     }
-    Ok(AcpSession { id, handshake: describe_agent(name, &reply), can_close: has("close") })
+    let (handshake, can_close) = (describe_agent(name, &reply), has("close"));
+    Ok(AcpSession { id, handshake, can_close, hello: reply, opened })
 }
 
 type Ask<'a> =
     dyn FnMut(&mut AcpConnection, &str, Value) -> Result<Result<Value, AcpError>, DriverError> + 'a;
 
 /// An option of a session by its category or its id.
-fn find_option<'o>(opened: &'o Value, what: &str) -> Option<&'o Value> {
+pub(super) fn find_option<'o>(opened: &'o Value, what: &str) -> Option<&'o Value> {
     let options = opened["configOptions"].as_array()?;
     options
         .iter()

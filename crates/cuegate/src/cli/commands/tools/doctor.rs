@@ -3,7 +3,7 @@
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
 use crate::config::{self, Config};
-use crate::doctor::{self, AttackOutcome, DoctorFinding, verify_run};
+use crate::doctor::{self, AttackOutcome, CheckStatus, DoctorFinding, verify_run};
 use crate::exported_run::ExportSummary;
 use crate::retention::read_past_runs;
 use crate::run::start_run::Program;
@@ -26,6 +26,9 @@ pub(crate) struct DoctorArgs {
     /// Write what can be read of damaged runs into this folder, a file each, as `export` does
     #[arg(long, value_name = "FOLDER", requires = "journal")]
     pub(crate) save: Option<PathBuf>,
+    /// Try this agent: its program, its login and what it can do, without a prompt
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["sandbox", "journal"])]
+    pub(crate) agent: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -38,6 +41,9 @@ pub(in crate::cli::commands) fn run_doctor(place: &ProjectPlace, args: &DoctorAr
     }
     if args.journal {
         return check_journal(place, args);
+    }
+    if let Some(name) = &args.agent {
+        return try_agent(name, &config::load_config(root)?, args.json);
     }
     // The rest of the machine is worth knowing, whatever the file says.
     let (config, refused) = match config::load_config(root) {
@@ -52,15 +58,7 @@ pub(in crate::cli::commands) fn run_doctor(place: &ProjectPlace, args: &DoctorAr
     } else {
         let width = findings.iter().map(|finding| finding.name.len()).max().unwrap_or(0);
         for finding in &findings {
-            print::print_data(&format!(
-                "{:4}  {:width$}  {}",
-                finding.standing.as_str(),
-                finding.name,
-                finding.found
-            ));
-            if let Some(hint) = &finding.hint {
-                print::print_data(&format!("      {:width$}  → {hint}", ""));
-            }
+            print_finding(finding, width);
         }
         let verdict = match ok {
             true => "runs work here with each agent marked ok",
@@ -69,6 +67,33 @@ pub(in crate::cli::commands) fn run_doctor(place: &ProjectPlace, args: &DoctorAr
         print::print_data(&format!("\n{verdict}"));
     }
     Ok(if ok { exit::DONE } else { exit::ENVIRONMENT })
+}
+
+fn print_finding(finding: &DoctorFinding, width: usize) {
+    let DoctorFinding { name, standing, found, hint, .. } = finding;
+    print::print_data(&format!("{:4}  {name:width$}  {}", standing.as_str(), clean_to_one_line(found)));
+    if let Some(hint) = hint {
+        print::print_data(&format!("      {:width$}  → {hint}", ""));
+    }
+}
+
+/// Tries one agent. Fails if it does not work here.
+fn try_agent(name: &str, config: &Config, json: bool) -> Result<u8, Failure> {
+    let trial = doctor::try_agent(name, &Program::current()?, config)?;
+    if json {
+        print::print_json(&trial.to_json());
+    } else {
+        let width = trial.finding.name.len();
+        print_finding(&trial.finding, width);
+        for line in trial.describe() {
+            print::print_data(&format!("      {:width$}  {}", "", clean_to_one_line(&line)));
+        }
+        if !trial.advice.is_empty() {
+            print::print_line(&format!("these lines of `[agents.{name}]` fit what it says:"));
+            trial.advice.iter().for_each(|line| print::print_data(line));
+        }
+    }
+    Ok(if trial.finding.standing == CheckStatus::Bad { exit::ENVIRONMENT } else { exit::DONE })
 }
 
 /// Verifies what all runs recorded. Fails if something is damaged.
