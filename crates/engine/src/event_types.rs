@@ -314,6 +314,9 @@ impl RunStarted {
 /// The start of a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunStarted {
+    /// The key of whoever started it: a second start with the same key starts nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// The version of the program that started it.
     pub program: String,
     /// The definition's name.

@@ -139,6 +139,10 @@ pub struct StartRequest {
     pub budget_tokens: Option<u64>,
     pub budget_calls: Option<u64>,
     pub budget_minutes: Option<f64>,
+    /// The cost limit of one call, in US dollars.
+    pub call_usd: Option<f64>,
+    /// A key: a second start with the same one starts nothing, and names the run of the first.
+    pub key: Option<String>,
 }
 
 /// Why a request failed.

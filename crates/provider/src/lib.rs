@@ -18,6 +18,7 @@ pub mod claude;
 pub mod codex;
 pub mod driven;
 pub mod exec;
+mod mcp_protocol;
 pub mod openai;
 mod program;
 mod redact;
@@ -31,6 +32,7 @@ pub use ask::{
     LoginRequest, PreparedAsk, Problem, ProgramEnd, Provider, Request, Session, Shared,
 };
 pub use cuegate_ask::{AskKind, AskLimit, FaultClass, Permission, Usage};
+pub use mcp_protocol::{ToolReply, ToolServer, answer_message};
 pub use program::locate::{exclude_from_path, locate_or_missing, locate_program, search_path};
 pub use program::probe::capture_program_output;
 pub use program::redact_env::wrap_redacting_reader;

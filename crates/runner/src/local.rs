@@ -11,6 +11,7 @@ mod probe;
 mod tool_log;
 
 use crate::effect_plan::EffectPlan;
+pub use ask::WITHIN_VARIABLE;
 pub use called_agent::{CalledAgent, CalledAgents};
 use command_git::{CommandGuard, SharedGit, SharedHeld, agent_git, lock_shared};
 

@@ -136,6 +136,8 @@ const ROUTES: [Route; 29] = [
             ("budget_tokens", NUMBER, false),
             ("budget_calls", NUMBER, false),
             ("budget_minutes", "number", false),
+            ("call_usd", "number", false),
+            ("key", "string", false),
         ],
     ),
     define_post_route(

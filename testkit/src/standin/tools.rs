@@ -108,7 +108,22 @@ pub(super) fn submit_tool(asked: &Asked) -> Option<&Tool> {
 /// A model may call a tool that was not offered.
 fn by_name(asked: &Asked, name: &str, input: Value) -> Call {
     let unknown = || Call { name: name.to_owned(), namespace: None, input: Input::Object(input.clone()) };
-    find(asked, &[name]).map_or_else(unknown, |tool| tool.call(input.clone()))
+    if let Some(tool) = find(asked, &[name]) {
+        return tool.call(input);
+    }
+    // Codex groups the tools of a server, or lets a program call them.
+    let in_group =
+        |tool: &&Tool| tool.namespace.as_ref().is_some_and(|group| format!("{group}__{}", tool.name) == name);
+    if let Some(tool) = asked.tools.iter().find(in_group) {
+        return tool.call(input);
+    }
+    match program(asked).filter(|_| name.starts_with("mcp__")) {
+        Some(tool) => {
+            let text = format!("let said = await tools.{name}({input}); text(JSON.stringify(said));");
+            Call { input: Input::Text(text), ..tool.call(Value::Null) }
+        }
+        None => unknown(),
+    }
 }
 
 /// A model without a shell tool tries it anyway: it calls the usual shell of this kind of client.

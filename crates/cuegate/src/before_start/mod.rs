@@ -2,6 +2,7 @@
 
 pub(crate) mod baseline;
 pub(crate) mod diagnose;
+pub(crate) mod nesting;
 pub(crate) mod review;
 pub(crate) mod settings;
 pub(crate) mod start_checks;

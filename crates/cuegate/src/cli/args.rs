@@ -18,6 +18,8 @@ use crate::cli::commands::go_on::fork::ForkArgs;
 use crate::cli::commands::go_on::instruct::InstructArgs;
 use crate::cli::commands::go_on::resume::ResumeArgs;
 use crate::cli::commands::go_on::retry::RetryArgs;
+use crate::cli::commands::mcp::McpArgs;
+use crate::cli::commands::setup::SetupArgs;
 use crate::cli::commands::start::init::InitArgs;
 use crate::cli::commands::start::list::ListArgs;
 use crate::cli::commands::start::run_args::RunArgs;
@@ -167,6 +169,26 @@ pub(super) enum Verb {
     Doctor(DoctorArgs),
     /// Print the settings in effect, and the files that they come from
     Config(ConfigArgs),
+    /// Let Claude Code or Codex use Cuegate by itself
+    Setup(SetupArgs),
+    /// Serve tools for agents that check, price, start and follow runs
+    Mcp(McpArgs),
+}
+
+impl Verb {
+    /// Whether it starts or continues a run, and so calls agents.
+    pub(super) fn calls_agents(&self) -> bool {
+        matches!(
+            self,
+            Verb::Run(_)
+                | Verb::Work(_)
+                | Verb::Resume(_)
+                | Verb::Retry(_)
+                | Verb::Fork(_)
+                | Verb::Instruct(_)
+                | Verb::Answer(_)
+        )
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Go on", &["resume", "retry", "fork", "answer", "instruct", "cancel"]),
     ("Take", &["diff", "report", "apply", "undo", "restore", "effect", "clean", "gc"]),
     ("Write workflows", &["check", "explain", "show", "prompt", "price", "graph", "simulate", "schema"]),
-    ("Tools", &["doctor", "agents", "config", "completions", "man", "help"]),
+    ("Tools", &["doctor", "agents", "setup", "mcp", "config", "completions", "man", "help"]),
 ];
 
 /// The command line, with its commands in groups.

@@ -105,6 +105,8 @@ pub struct RunRequest {
     pub load: RecordedLoadOptions,
     /// Whether to run without a sandbox.
     pub unsandboxed: bool,
+    /// The key with which it is started once.
+    pub key: Option<String>,
 }
 
 impl RunRequest {
@@ -418,6 +420,7 @@ pub fn prepare_new_run(
     );
     let finalize = finalize_of(definition, wishes);
     let started = RunStarted {
+        key: wishes.key.clone(),
         finalize: (finalize != FinalizePlan::default() && ground.place.owned).then_some(finalize),
         github: wishes.github.as_ref().map(|connected| connected.target.clone()),
         failed_before: ground.failed_before.clone(),

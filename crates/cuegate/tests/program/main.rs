@@ -28,6 +28,7 @@ mod kills;
 mod landing;
 mod leftovers;
 #[cfg(target_os = "linux")]
+mod mcp;
 mod more_agents;
 mod on_github;
 mod otel;

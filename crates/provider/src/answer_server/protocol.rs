@@ -1,28 +1,19 @@
-//! The messages of the Model Context Protocol that a server with one tool needs. Source of the formats: the specification
-//! at modelcontextprotocol.io, revisions 2024-11-05 to 2026-07-28.
+//! A server with one tool, whose input is an answer.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::record::AnswerRecord;
+use crate::mcp_protocol::{ToolReply, ToolServer, answer_message};
 
 /// The name under which agents know the server.
 pub(crate) const SERVER_NAME: &str = "cuegate";
 /// The name of its tool.
 pub(crate) const TOOL_NAME: &str = "submit_answer";
 
-/// The revisions with a handshake that it speaks, newest first.
-const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-/// The revision without a handshake.
-const STATELESS: &str = "2026-07-28";
 /// The field of an answer whose schema is not of an object, which the input of a tool has to be.
 const WRAPPED: &str = "answer";
 /// How many violations of the schema a refusal names.
 const SHOWN_MAX: usize = 5;
-
-const METHOD_NOT_FOUND: i64 = -32601;
-const INVALID_PARAMS: i64 = -32602;
-const PARSE_ERROR: i64 = -32700;
-const INVALID_REQUEST: i64 = -32600;
 
 /// A server for one answer.
 pub(super) struct AnswerProtocol {
@@ -50,57 +41,9 @@ impl AnswerProtocol {
 
     /// Reacts to a line or a body.
     pub(super) fn receive(&self, text: &[u8]) -> ServerReaction {
-        match serde_json::from_slice::<Value>(text) {
-            // Only the revision of March 2025 has batches.
-            Ok(Value::Array(messages)) if !messages.is_empty() => {
-                let mut whole = ServerReaction::default();
-                let mut replies = Vec::new();
-                for message in &messages {
-                    let reaction = self.react(message);
-                    replies.extend(reaction.reply);
-                    whole.records.extend(reaction.records);
-                }
-                whole.reply = (!replies.is_empty()).then(|| replies.into());
-                whole
-            }
-            Ok(message) => self.react(&message),
-            Err(error) => ServerReaction {
-                reply: Some(error_reply(&Value::Null, PARSE_ERROR, &format!("not JSON: {error}"))),
-                ..ServerReaction::default()
-            },
-        }
-    }
-
-    fn react(&self, message: &Value) -> ServerReaction {
-        let id = message.get("id").filter(|id| id.is_string() || id.is_number());
-        let method = message.get("method").and_then(Value::as_str);
-        let (Some(id), Some(method)) = (id, method) else {
-            // A notification, or an answer to a question that was never asked.
-            let is_harmless =
-                method.is_some() || message.get("result").is_some() || message.get("error").is_some();
-            let reply = || error_reply(&Value::Null, INVALID_REQUEST, "not a request");
-            return ServerReaction { reply: (!is_harmless).then(reply), ..ServerReaction::default() };
-        };
-        let params = message.get("params").unwrap_or(&Value::Null);
-        let mut records = Vec::new();
-        let result = match method {
-            "initialize" => Ok(describe_server(params)),
-            "server/discover" => Ok(discover_server()),
-            "ping" => Ok(json!({})),
-            "tools/list" => {
-                records.push(AnswerRecord::Listed);
-                Ok(
-                    json!({ "tools": [self.tool()], "resultType": "complete", "ttlMs": 0, "cacheScope": "private" }),
-                )
-            }
-            "tools/call" => self.call(params, &mut records),
-            _ => Err((METHOD_NOT_FOUND, format!("unknown method `{method}`"))),
-        };
-        let reply = match result {
-            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
-            Err((code, why)) => error_reply(id, code, &why),
-        };
-        ServerReaction { reply: Some(reply), records }
+        let mut message = AnswerMessage { protocol: self, records: Vec::new() };
+        let reply = answer_message(&mut message, text);
+        ServerReaction { reply, records: message.records }
     }
 
     fn tool(&self) -> Value {
@@ -119,34 +62,6 @@ impl AnswerProtocol {
         })
     }
 
-    fn call(&self, params: &Value, records: &mut Vec<AnswerRecord>) -> Result<Value, (i64, String)> {
-        let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
-        if name != TOOL_NAME {
-            return Err((INVALID_PARAMS, format!("unknown tool `{name}`: there is `{TOOL_NAME}`")));
-        }
-        let empty = Value::Object(Map::new());
-        let given = params.get("arguments").unwrap_or(&empty);
-        let answer = if self.is_object { Some(given) } else { given.get(WRAPPED) };
-        let problems = match answer {
-            Some(answer) => self.list_problems(answer),
-            None => vec![format!("`{WRAPPED}` is missing")],
-        };
-        let text = match (answer, problems.is_empty()) {
-            (Some(answer), true) => {
-                records.push(AnswerRecord::Answer(answer.clone()));
-                "The answer is accepted. You are done: end your turn.".to_owned()
-            }
-            _ => {
-                let why = problems.join("; ");
-                records.push(AnswerRecord::Refused(why.clone()));
-                format!("The answer is refused: {why}. Correct it and call `{TOOL_NAME}` again.")
-            }
-        };
-        Ok(json!({
-            "content": [{ "type": "text", "text": text }], "isError": !problems.is_empty(), "resultType": "complete",
-        }))
-    }
-
     fn list_problems(&self, answer: &Value) -> Vec<String> {
         let Some(validator) = &self.validator else { return Vec::new() };
         let errors = validator.iter_errors(answer).take(SHOWN_MAX);
@@ -159,41 +74,48 @@ impl AnswerProtocol {
     }
 }
 
-fn server_info() -> Value {
-    json!({ "name": SERVER_NAME, "version": env!("CARGO_PKG_VERSION") })
+/// One message, and what it leads to.
+struct AnswerMessage<'p> {
+    protocol: &'p AnswerProtocol,
+    records: Vec<AnswerRecord>,
 }
 
-fn answer_instructions() -> String {
-    format!("Give your final answer by calling `{TOOL_NAME}` once, when all the work is done.")
-}
+impl ToolServer for AnswerMessage<'_> {
+    fn name(&self) -> &str {
+        SERVER_NAME
+    }
 
-fn describe_server(params: &Value) -> Value {
-    let wanted = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-    let version = VERSIONS.into_iter().find(|version| *version == wanted).unwrap_or(VERSIONS[0]);
-    json!({
-        "protocolVersion": version,
-        "capabilities": { "tools": {} },
-        "serverInfo": server_info(),
-        "instructions": answer_instructions(),
-    })
-}
+    fn instructions(&self) -> String {
+        format!("Give your final answer by calling `{TOOL_NAME}` once, when all the work is done.")
+    }
 
-fn discover_server() -> Value {
-    let versions: Vec<&str> = std::iter::once(STATELESS).chain(VERSIONS).collect();
-    json!({
-        "resultType": "complete",
-        "supportedVersions": versions,
-        "capabilities": { "tools": {} },
-        "serverInfo": server_info(),
-        "instructions": answer_instructions(),
-        "ttlMs": 0,
-        "cacheScope": "private",
-        "_meta": { "io.modelcontextprotocol/serverInfo": server_info() },
-    })
-}
+    fn list_tools(&mut self) -> Vec<Value> {
+        self.records.push(AnswerRecord::Listed);
+        vec![self.protocol.tool()]
+    }
 
-fn error_reply(id: &Value, code: i64, message: &str) -> Value {
-    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
+    fn call_tool(&mut self, name: &str, given: &Value) -> Option<ToolReply> {
+        if name != TOOL_NAME {
+            return None;
+        }
+        let answer = if self.protocol.is_object { Some(given) } else { given.get(WRAPPED) };
+        let problems = match answer {
+            Some(answer) => self.protocol.list_problems(answer),
+            None => vec![format!("`{WRAPPED}` is missing")],
+        };
+        let text = match (answer, problems.is_empty()) {
+            (Some(answer), true) => {
+                self.records.push(AnswerRecord::Answer(answer.clone()));
+                "The answer is accepted. You are done: end your turn.".to_owned()
+            }
+            _ => {
+                let why = problems.join("; ");
+                self.records.push(AnswerRecord::Refused(why.clone()));
+                format!("The answer is refused: {why}. Correct it and call `{TOOL_NAME}` again.")
+            }
+        };
+        Some(ToolReply { text, structured: None, is_error: !problems.is_empty() })
+    }
 }
 
 #[cfg(test)]

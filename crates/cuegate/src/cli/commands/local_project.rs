@@ -5,7 +5,7 @@ use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
     os::unix::{fs::OpenOptionsExt as _, net::UnixStream},
-    process::{Command, Stdio},
+    process::{Command, Output, Stdio},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -78,8 +78,25 @@ impl LocalProject {
         ))
     }
 
+    pub(in crate::cli::commands) fn place(&self) -> &ProjectPlace {
+        &self.place
+    }
+
     /// Runs this program in the project, and returns its standard output.
     fn cuegate(&self, args: &[&str], input: &str) -> Result<String, Problem> {
+        let ran = self.run_cuegate(args, input)?;
+        if ran.status.success() {
+            return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
+        }
+        Err(parse_refusal(&String::from_utf8_lossy(&ran.stderr)))
+    }
+
+    /// Runs this program in the project, however it ends.
+    pub(in crate::cli::commands) fn run_cuegate(
+        &self,
+        args: &[&str],
+        input: &str,
+    ) -> Result<Output, Problem> {
         let failed = |error: std::io::Error| Problem::new(500, format!("failed to start cuegate: {error}"));
         let mut child = Command::new(self.program.path())
             .args(args)
@@ -92,11 +109,7 @@ impl LocalProject {
         if let Some(mut stdin) = child.stdin.take() {
             let _ = stdin.write_all(input.as_bytes());
         }
-        let ran = child.wait_with_output().map_err(failed)?;
-        if ran.status.success() {
-            return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
-        }
-        Err(parse_refusal(&String::from_utf8_lossy(&ran.stderr)))
+        child.wait_with_output().map_err(failed)
     }
 
     /// Refuses what makes no sense for a run that has ended.
@@ -128,7 +141,7 @@ impl LocalProject {
         self.go_on_with(run, &words)
     }
 
-    fn go_on_with(&self, run: &RunId, words: &[&str]) -> Result<(), Problem> {
+    pub(in crate::cli::commands) fn go_on_with(&self, run: &RunId, words: &[&str]) -> Result<(), Problem> {
         let failed =
             |error: std::io::Error| Problem::new(500, format!("failed to resume run {run}: {error}"));
         let folder = self.place.home.dir().join("output");
@@ -163,7 +176,7 @@ impl LocalProject {
 }
 
 /// What the program printed when it refused.
-fn parse_refusal(said: &str) -> Problem {
+pub(in crate::cli::commands) fn parse_refusal(said: &str) -> Problem {
     let part = |name: &str| said.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
     let message = part("error: ").unwrap_or_else(|| {
         said.lines().last().unwrap_or("cuegate failed without a reason").trim().to_owned()
@@ -335,8 +348,17 @@ fn start_options(wanted: &StartRequest) -> Vec<String> {
         with("budget-tokens", wanted.budget_tokens.map(|tokens| tokens.to_string())),
         with("budget-calls", wanted.budget_calls.map(|calls| calls.to_string())),
         with("budget-minutes", wanted.budget_minutes.map(|minutes| minutes.to_string())),
+        with("call-usd", wanted.call_usd.map(|usd| usd.to_string())),
+        with("once", filled(&wanted.key)),
     ];
     options.into_iter().flatten().collect()
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Failure {
+        let code = if problem.status < 500 { exit::USAGE } else { exit::ENVIRONMENT };
+        Failure { message: problem.message, hint: problem.hint, code }
+    }
 }
 
 fn problem_of_failure(failure: Failure) -> Problem {

@@ -4,7 +4,9 @@ mod diagnostics;
 pub(super) mod follow_up;
 pub(super) mod go_on;
 mod local_project;
+pub(super) mod mcp;
 mod read_options;
+pub(super) mod setup;
 pub(super) mod shared_args;
 pub(super) mod start;
 pub(super) mod take;
@@ -28,6 +30,8 @@ use super::{
     args::{Cli, Color, Verb},
     logging, params, print,
 };
+use crate::before_start::nesting::OuterRun;
+use crate::cli::commands::mcp::McpArgs;
 use crate::project::FoldedRun;
 use crate::retention;
 use crate::{
@@ -75,6 +79,11 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
         quiet: cli.quiet,
         no_progress: cli.no_progress,
     });
+    if cli.command.calls_agents()
+        && let Some(outer) = OuterRun::find()
+    {
+        outer.refuse_in(place.home.root())?;
+    }
     match cli.command {
         Verb::Check(args) => write::check::check_or_watch(&place, args),
         Verb::Explain(args) => write::explain::explain_finding(&args),
@@ -116,6 +125,8 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Agents(args) => tools::agents::list_agents(&place, &args),
         Verb::Doctor(args) => tools::doctor::run_doctor(&place, &args),
         Verb::Config(args) => tools::config::show_config(&place, &args),
+        Verb::Setup(args) => setup::set_up_agent(&place, &args),
+        Verb::Mcp(McpArgs {}) => mcp::serve_tools(&place),
     }
 }
 

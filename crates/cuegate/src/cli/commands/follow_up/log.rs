@@ -26,6 +26,9 @@ pub(crate) struct LogArgs {
     /// Print one JSON object per line
     #[arg(long)]
     pub(crate) json: bool,
+    /// Leave out the records up to this number, `seq` in the JSON
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) after: Option<u64>,
     /// Include texts of any length in the JSON
     #[arg(long, requires = "json")]
     pub(crate) full: bool,
@@ -40,7 +43,7 @@ pub(in crate::cli::commands) fn print_log(place: &ProjectPlace, args: &LogArgs) 
     let mut tail = ActivityTail::default();
     follow_records(&*journal, &id, args.follow, StatusLine::new(moving), |followed| match followed {
         Followed::Record(record) => {
-            print_events(&id, record, &mut timeline, args, &*journal);
+            print_record(&id, record, &mut timeline, args, &*journal);
             None
         }
         Followed::Pause => status_text(&timeline, tail.read(place, &id, &timeline), print::stderr_width()),
@@ -48,14 +51,18 @@ pub(in crate::cli::commands) fn print_log(place: &ProjectPlace, args: &LogArgs) 
     Ok(exit::DONE)
 }
 
-fn print_events(
+fn print_record(
     id: &RunId,
     record: &StampedRecord,
     timeline: &mut Timeline,
     args: &LogArgs,
     journal: &dyn Journal,
 ) {
+    let is_left_out = args.after.is_some_and(|after| record.seq <= after);
     if args.json {
+        if is_left_out {
+            return;
+        }
         for event in
             event_json(id.as_str(), record, &texts_of_run(journal, id), LogOptions { full: args.full })
         {
@@ -63,7 +70,8 @@ fn print_events(
         }
         return;
     }
-    for line in timeline.line(record) {
-        print::data_lines(&line);
+    // What is left out is counted all the same.
+    for line in timeline.line(record).iter().filter(|_| !is_left_out) {
+        print::data_lines(line);
     }
 }

@@ -9,6 +9,7 @@ use cuegate_runner::{InboxMessage, now_ms};
 
 use super::resume;
 use super::resume::go_on;
+use crate::cli::commands::local_project::LocalProject;
 use crate::cli::commands::start::prompt_user;
 use crate::cli::commands::{ProjectPlace, texts_of_run, view_of};
 use crate::cli::print;
@@ -32,6 +33,9 @@ pub(crate) struct AnswerArgs {
     /// Record the answer without resuming the run
     #[arg(long)]
     pub(crate) no_continue: bool,
+    /// Resume the run in the background; `cuegate attach` follows it
+    #[arg(long, conflicts_with = "no_continue")]
+    pub(crate) detach: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -171,6 +175,11 @@ pub(in crate::cli::commands) fn answer_run(place: &ProjectPlace, args: AnswerArg
                 "run {id}: the answer is recorded; `cuegate resume {id}` continues the run"
             )),
         }
+        return Ok(exit::DONE);
+    }
+    if args.detach {
+        LocalProject::new(place)?.go_on_with(&id, &["resume", id.as_str(), "--background"])?;
+        resume::tell_background(&id, args.json);
         return Ok(exit::DONE);
     }
     let config = resume::settings_of_run(place, &*journal, &id, false)?.config;

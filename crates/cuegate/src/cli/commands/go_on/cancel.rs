@@ -9,7 +9,7 @@ use cuegate_journal::Error;
 use cuegate_runner::{InboxMessage, RunWriter, is_over, now_ms};
 
 use super::resume;
-use crate::cli::commands::ProjectPlace;
+use crate::cli::commands::{ProjectPlace, texts_of_run, view_of};
 use crate::cli::print;
 use crate::run::start_run;
 use crate::run::start_run::{Host, Program};
@@ -20,9 +20,21 @@ use clap::Args;
 pub(crate) struct CancelArgs {
     #[command(flatten)]
     pub(crate) run: RunRef,
+    /// Print the run as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 pub(in crate::cli::commands) fn cancel_run(place: &ProjectPlace, args: &CancelArgs) -> Result<u8, Failure> {
+    let code = end_run(place, args)?;
+    if args.json {
+        let (journal, id) = open_run(place, &args.run.id)?;
+        print::print_json(&view_of(&*journal, &id)?.to_json(&texts_of_run(&*journal, &id)));
+    }
+    Ok(code)
+}
+
+fn end_run(place: &ProjectPlace, args: &CancelArgs) -> Result<u8, Failure> {
     let (journal, id) = open_run(place, &args.run.id)?;
     let run = read_run(&*journal, &id)?;
     if is_over(&run.state) {
@@ -61,7 +73,7 @@ pub(in crate::cli::commands) fn cancel_run(place: &ProjectPlace, args: &CancelAr
             while !is_over(&read_run(&*journal, &id)?.state) {
                 // The owner may have released the run before it read the letter.
                 if journal.holder(&id)?.is_none() {
-                    return cancel_run(place, args);
+                    return end_run(place, args);
                 }
                 if since.elapsed() > PATIENCE {
                     let message = format!("run {id} is driven by {}, which does not respond", lease.owner);

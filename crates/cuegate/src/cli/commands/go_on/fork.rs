@@ -93,6 +93,7 @@ pub(in crate::cli::commands) fn fork_run(place: &ProjectPlace, args: ForkArgs) -
         return Ok(exit::DONE);
     }
     let resume = ResumeArgs {
+        detach: false,
         run: RunRef { id: id.to_string() },
         options,
         take_over: false,

@@ -112,6 +112,7 @@ pub(in crate::cli::commands) fn start_follow_up_run(
     }
     let again = RunArgs {
         cd: None,
+        key: None,
         path: started.path.clone(),
         task: Some(compose_follow_up_task(&*journal, &id, &view, text)),
         set,

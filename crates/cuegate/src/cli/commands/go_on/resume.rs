@@ -11,6 +11,7 @@ use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_runner::now_ms;
 use cuegate_view::{TimeZone, clean_to_one_line};
 
+use crate::cli::commands::local_project::LocalProject;
 use crate::cli::commands::shared_args::DurabilityChoice;
 use crate::cli::commands::shared_args::RunLimits;
 use crate::cli::commands::start::{prompt_user, run};
@@ -36,6 +37,9 @@ pub(crate) struct ResumeArgs {
     /// Take the run over from a container or machine that is gone; a process that lives keeps it
     #[arg(long)]
     pub(crate) take_over: bool,
+    /// Go on in the background; `cuegate attach` follows it
+    #[arg(long)]
+    pub(crate) detach: bool,
     /// Belong to no terminal, so that none ends it; `serve` resumes runs so
     #[arg(long, hide = true)]
     pub(crate) background: bool,
@@ -97,12 +101,42 @@ pub(in crate::cli::commands) fn resume_stopped_run(
     continue_run(place, args, None)
 }
 
+/// Continues with the same options in a process of its own. Returns when that drives the run, or has refused to.
+fn go_on_in_background(place: &ProjectPlace, args: &ResumeArgs) -> Result<u8, Failure> {
+    let id = project::find_run_id(&*place.view()?, &args.run.id)?;
+    let own: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let end = own.iter().position(|word| word == "--").unwrap_or(own.len());
+    let words = own.iter().enumerate().map(|(index, word)| match index < end && word == "--detach" {
+        true => "--background",
+        false => word.as_str(),
+    });
+    LocalProject::new(place)?.go_on_with(&id, &words.collect::<Vec<_>>())?;
+    tell_background(&id, args.options.json);
+    Ok(exit::DONE)
+}
+
+/// Says where a run goes on.
+pub(super) fn tell_background(id: &RunId, json: bool) {
+    if json {
+        print::print_json(&serde_json::json!({ "schema": "cuegate/detached/v1", "run": id.as_str() }));
+    } else {
+        print::print_data(id.as_str());
+        print::print_line(&format!("follow  cuegate attach {id}"));
+    }
+}
+
 pub(super) fn continue_run(
     place: &ProjectPlace,
     args: ResumeArgs,
     retry: Option<(Option<String>, Option<String>)>,
 ) -> Result<u8, Failure> {
-    let ResumeArgs { run: typed, options: mut args, take_over: takes_over, background, batch_process } = args;
+    if args.detach {
+        return go_on_in_background(place, &args);
+    }
+    let ResumeArgs {
+        run: typed, options: mut args, take_over: takes_over, background, batch_process, ..
+    } = args;
     if background {
         let _ = rustix::process::setsid();
     }

@@ -8,6 +8,7 @@ use std::{
     time::Duration,
 };
 
+use cuegate_engine::Event;
 use cuegate_journal::RunId;
 use cuegate_runner::StateDir;
 use serde_json::json;
@@ -21,13 +22,29 @@ use crate::{Failure, exit, project};
 /// How often the start of the run is looked for.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// A run that works in the background, and the file with its output; or the exit code of one that was refused.
-type Started = Result<(RunId, PathBuf), u8>;
+/// What became of a start in the background.
+enum Started {
+    /// A run that works, and the file with its output.
+    New(RunId, PathBuf),
+    /// The run that was started with the same key.
+    Earlier(RunId),
+    /// The exit code of one that was refused.
+    Refused(u8),
+}
 
 pub(in crate::cli::commands) fn run_detached(place: &ProjectPlace, args: &RunArgs) -> Result<u8, Failure> {
     let (id, path) = match start_in_background(place, args, "--detach")? {
-        Ok(started) => started,
-        Err(code) => return Ok(code),
+        Started::New(id, path) => (id, path),
+        Started::Earlier(id) if args.json => {
+            print::print_json(&json!({"schema": "cuegate/detached/v1", "run": id.as_str(), "earlier": true}));
+            return Ok(exit::DONE);
+        }
+        Started::Earlier(id) => {
+            print::print_data(id.as_str());
+            print::print_line(&format!("run {id} was started with this key before; nothing was started"));
+            return Ok(exit::DONE);
+        }
+        Started::Refused(code) => return Ok(code),
     };
     if args.json {
         let output = path.display().to_string();
@@ -45,14 +62,21 @@ pub(in crate::cli::commands) fn run_detached(place: &ProjectPlace, args: &RunArg
 pub(in crate::cli::commands) fn run_and_watch(place: &ProjectPlace, args: &RunArgs) -> Result<u8, Failure> {
     watch::needs_terminal()?;
     match start_in_background(place, args, "--watch")? {
-        Ok((id, _)) => watch::show_screen(place, Some(&id)),
-        Err(code) => Ok(code),
+        Started::New(id, _) | Started::Earlier(id) => watch::show_screen(place, Some(&id)),
+        Started::Refused(code) => Ok(code),
     }
 }
 
 /// Starts the same command without `flag` in the background and waits until its run has begun, or has been refused.
 fn start_in_background(place: &ProjectPlace, args: &RunArgs, flag: &str) -> Result<Started, Failure> {
     let home = StateDir::create(place.home.root())?;
+    // Held until the run has its first record, which has the key: of two starts at once the second finds it.
+    let _guard = args.key.as_ref().map(|_| lock_keys(&home)).transpose()?;
+    if let Some(key) = &args.key
+        && let Some(id) = find_run_of_key(&home, key)?
+    {
+        return Ok(Started::Earlier(id));
+    }
     let id = project::new_run_id();
     let folder = home.dir().join("output");
     let path = folder.join(format!("{id}.log"));
@@ -76,9 +100,32 @@ fn start_in_background(place: &ProjectPlace, args: &RunArgs, flag: &str) -> Resu
         text.lines().for_each(print::print_line);
         let _ = std::fs::remove_file(&path);
         let code = status.code().and_then(|code| u8::try_from(code).ok());
-        return Ok(Err(code.unwrap_or(exit::ENVIRONMENT)));
+        return Ok(Started::Refused(code.unwrap_or(exit::ENVIRONMENT)));
     }
-    Ok(Ok((id, path)))
+    Ok(Started::New(id, path))
+}
+
+fn lock_keys(home: &StateDir) -> Result<File, Failure> {
+    let path = home.dir().join("keys.lock");
+    let locked = File::create(&path).and_then(|file| file.lock().map(|()| file));
+    locked.map_err(|error| Failure::environment(format!("failed to lock `{}`: {error}", path.display())))
+}
+
+/// The run that was started with a key.
+fn find_run_of_key(home: &StateDir, key: &str) -> Result<Option<RunId>, Failure> {
+    let Some(journal) = project::open_journal_read_only(home)? else { return Ok(None) };
+    for known in journal.runs()? {
+        // A run that cannot be read has started nothing that could be found again.
+        let first = cuegate_runner::read_first_record(&*journal, &known.run).ok().flatten();
+        let started = first.iter().flat_map(|record| &record.events).find_map(|event| match event {
+            Event::RunStarted(started) => Some(started),
+            _ => None,
+        });
+        if started.is_some_and(|started| started.key.as_deref() == Some(key)) {
+            return Ok(Some(known.run));
+        }
+    }
+    Ok(None)
 }
 
 /// Waits until the run has a record. Returns the status of the process if it ended without one.

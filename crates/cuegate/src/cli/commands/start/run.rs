@@ -46,6 +46,9 @@ pub(in crate::cli::commands) fn run(
     args: RunArgs,
     matches: Option<&ArgMatches>,
 ) -> Result<u8, Failure> {
+    if args.key.is_some() && !args.detach && args.run_id.is_none() {
+        return Err(Failure::usage("`--once` is for runs in the background", "add `--detach`"));
+    }
     if args.detach {
         return detach::run_detached(place, &args);
     }
@@ -175,6 +178,7 @@ pub(in crate::cli::commands) fn run_after(
         budget: config.budget.budget().with(args.limits.budget()),
         load: how,
         unsandboxed: args.no_sandbox,
+        key: args.key.clone(),
     };
     let finalize = start_run::finalize_of(&definition, &wishes);
     wishes.github = github::connect_run(place.home.root(), &config, &flow, &wishes, &finalize)?;

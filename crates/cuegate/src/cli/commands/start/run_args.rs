@@ -73,6 +73,9 @@ pub(crate) struct RunArgs {
     /// Run in the background; `cuegate attach` follows it
     #[arg(long, help_heading = "More")]
     pub(crate) detach: bool,
+    /// With `--detach`: if a run of this project was started with this key, start nothing and print that run
+    #[arg(long = "once", help_heading = "More", value_name = "KEY")]
+    pub(crate) key: Option<String>,
     /// Run in the background, and show it on the full screen, as `cuegate watch` does
     #[arg(long, help_heading = "More", conflicts_with_all = ["detach", "json"])]
     pub(crate) watch: bool,
