@@ -35,6 +35,8 @@ pub(super) fn build_binary(platform: Platform, commit: &Commit) -> Result<PathBu
     let home = home.unwrap_or_default();
     let here = root.display().to_string();
     let remap = |flag: &str| format!("{flag}={here}=cuegate {flag}={home}=cargo");
+    // One of the C libraries says when it was built.
+    let no_clock = r#"-Wno-builtin-macro-redefined -D__DATE__="" -D__TIME__="""#;
     let version = format!("{VERSION} ({} {}, {target})", commit.id, commit.day);
     let arguments = ["zigbuild", "--release", "--locked", "--package", "cuegate", "--target", &floor];
     run(
@@ -47,7 +49,7 @@ pub(super) fn build_binary(platform: Platform, commit: &Commit) -> Result<PathBu
             ("CARGO_INCREMENTAL", "0"),
             ("CARGO_PROFILE_RELEASE_STRIP", "none"),
             ("RUSTFLAGS", &remap("--remap-path-prefix")),
-            ("CFLAGS", &remap("-ffile-prefix-map")),
+            ("CFLAGS", &format!("{} {no_clock}", remap("-ffile-prefix-map"))),
             ("CUEGATE_VERSION", &version),
         ],
     )?;
@@ -66,7 +68,9 @@ pub(super) fn split_symbols(built: &Path, stripped: &Path, symbols: &Path) -> Re
     let objcopy = if has(&own, &["--version"]) { &own } else { "objcopy" };
     let (built, stripped) = (built.display().to_string(), stripped.display().to_string());
     let symbols = symbols.display().to_string();
-    output(&root, objcopy, &["--only-keep-debug", &built, &symbols])?;
+    // What the linker's own C library brings names the folder that it was built in.
+    output(&root, objcopy, &["--strip-debug", &built, &symbols])?;
+    output(&root, objcopy, &["--only-keep-debug", &symbols])?;
     let link = format!("--add-gnu-debuglink={symbols}");
     output(&root, objcopy, &["--strip-all", &link, &built, &stripped])?;
     Ok(())
