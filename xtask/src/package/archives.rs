@@ -1,6 +1,9 @@
 //! Archives whose bytes depend on their content alone.
 
-use std::io::{Cursor, Write as _};
+use std::{
+    collections::BTreeSet,
+    io::{Cursor, Write as _},
+};
 
 use flate2::{Compression, GzBuilder, write::GzEncoder};
 
@@ -32,7 +35,22 @@ pub(super) fn pack_tar_gz(folder: &str, mut files: Vec<PackedFile>, time: u64) -
     files.sort();
     let failed = |error: std::io::Error| format!("failed to pack: {error}");
     let mut archive = tar::Builder::new(start_gz());
+    let mut folders = BTreeSet::new();
     for file in files {
+        // dpkg makes no folder that is not named.
+        for (at, _) in file.path.match_indices('/') {
+            let path = format!("{folder}{}", &file.path[..=at]);
+            if folders.insert(path.clone()) {
+                let mut header = tar::Header::new_gnu();
+                header.set_entry_type(tar::EntryType::Directory);
+                header.set_size(0);
+                header.set_mode(0o755);
+                header.set_mtime(time);
+                header.set_uid(0);
+                header.set_gid(0);
+                archive.append_data(&mut header, path, &[][..]).map_err(failed)?;
+            }
+        }
         let mut header = tar::Header::new_gnu();
         header.set_size(file.bytes.len() as u64);
         header.set_mode(file.mode());

@@ -123,6 +123,11 @@ fn a_deb_says_what_it_needs() {
     for line in ["Depends: git (>= 1:2.31), libc6 (>= 2.28)", "Recommends: bubblewrap"] {
         assert!(text.contains(line), "{text}");
     }
+    let (_, text) = run_in(folder.path(), "dpkg-deb", &["--contents", &deb]);
+    assert!(
+        text.lines().any(|line| line.starts_with('d') && line.ends_with("usr/share/doc/cuegate/")),
+        "{text}"
+    );
     assert_eq!(run_in(folder.path(), "dpkg-deb", &["--extract", &deb, "x"]).0, Some(0));
     for path in ["usr/bin/cuegate", "usr/share/man/man1/cuegate.1.gz", "usr/share/doc/cuegate/copyright"] {
         assert!(folder.path().join("x").join(path).is_file(), "{path}");
