@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::cli::commands::compare::CompareArgs;
 use crate::cli::commands::follow_up::attach::AttachArgs;
 use crate::cli::commands::follow_up::export::ExportArgs;
 use crate::cli::commands::follow_up::log::LogArgs;
@@ -105,6 +106,8 @@ pub(super) enum Verb {
     Prompt(PromptArgs),
     /// Compute the most steps, calls, tokens and money of a run
     Price(PriceArgs),
+    /// Tell how workflows and their worst case changed
+    Compare(CompareArgs),
     /// Print a workflow as a graph
     Graph(GraphArgs),
     /// Run a workflow with simulated agents and report coverage

@@ -10,7 +10,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Follow", &["runs", "status", "why", "watch", "attach", "log", "serve", "replay", "export"]),
     ("Go on", &["resume", "retry", "fork", "answer", "instruct", "cancel"]),
     ("Take", &["diff", "report", "apply", "undo", "restore", "effect", "clean", "gc"]),
-    ("Write workflows", &["check", "explain", "show", "prompt", "price", "graph", "simulate", "schema"]),
+    (
+        "Write workflows",
+        &["check", "explain", "show", "prompt", "price", "compare", "graph", "simulate", "schema"],
+    ),
     ("Tools", &["doctor", "agents", "setup", "mcp", "config", "completions", "man", "help"]),
 ];
 

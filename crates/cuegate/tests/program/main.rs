@@ -1,7 +1,6 @@
 //! Tests of the whole program with real git, processes and signals.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the message")]
 
-#[cfg(target_os = "linux")]
 mod agent_roles;
 mod agents;
 mod apply;
@@ -12,6 +11,8 @@ mod budget;
 mod cases;
 mod check;
 mod clean;
+#[cfg(target_os = "linux")]
+mod compare;
 mod crash;
 mod doctor;
 mod effect_kills;

@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub(super) mod compare;
 mod diagnostics;
 pub(super) mod follow_up;
 pub(super) mod go_on;
@@ -125,6 +126,7 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
         Verb::Agents(args) => tools::agents::list_agents(&place, &args),
         Verb::Doctor(args) => tools::doctor::run_doctor(&place, &args),
         Verb::Config(args) => tools::config::show_config(&place, &args),
+        Verb::Compare(args) => compare::compare_revisions(&place, &args),
         Verb::Setup(args) => setup::set_up_agent(&place, &args),
         Verb::Mcp(McpArgs {}) => mcp::serve_tools(&place),
     }

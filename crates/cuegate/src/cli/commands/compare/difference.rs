@@ -1,0 +1,251 @@
+//! What differs between two sides.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cuegate_flow::model::sandbox::{SandboxPolicy, SandboxRule};
+
+use super::facts::{Bound, StepFacts, WorkflowFacts};
+use crate::config::Config;
+
+/// What became of a workflow.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Fate {
+    New,
+    Deleted,
+    /// From this name.
+    Renamed(String),
+    Changed,
+    Same,
+}
+
+/// What differs in one workflow, and its bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct WorkflowDifference {
+    pub(super) name: String,
+    pub(super) fate: Fate,
+    pub(super) changes: Vec<Change>,
+    pub(super) before: Option<Bound>,
+    pub(super) after: Option<Bound>,
+    /// How many errors it has now.
+    pub(super) errors: usize,
+}
+
+/// One thing that differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Change {
+    pub(super) text: String,
+    /// Whether agents may do more than before.
+    pub(super) widens: bool,
+}
+
+fn plain_change(text: String) -> Change {
+    Change { text, widens: false }
+}
+
+/// Compares the workflows of two sides, in order of their names.
+pub(super) fn compare_workflows(
+    before: &BTreeMap<String, WorkflowFacts>,
+    after: &BTreeMap<String, WorkflowFacts>,
+) -> Vec<WorkflowDifference> {
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let gone: Vec<&String> = before.keys().filter(|name| !after.contains_key(*name)).collect();
+    let mut renamed: BTreeSet<&String> = BTreeSet::new();
+    let mut found: Vec<WorkflowDifference> = Vec::new();
+    for name in &names {
+        let (old, new) = (before.get(*name), after.get(*name));
+        let difference = match (old, new) {
+            (Some(old), Some(new)) => {
+                let changes = list_changes(old, new);
+                let is_same = changes.is_empty() && old.bound == new.bound && old.errors == new.errors;
+                let fate = if is_same { Fate::Same } else { Fate::Changed };
+                difference_of(name, fate, changes, Some(old), Some(new))
+            }
+            (None, Some(new)) => {
+                let same = gone.iter().find(|gone| {
+                    !renamed.contains(*gone)
+                        && before[**gone].without_names(gone, name) == new.without_names(gone, name)
+                });
+                match same {
+                    Some(gone) => {
+                        renamed.insert(gone);
+                        difference_of(
+                            name,
+                            Fate::Renamed((*gone).clone()),
+                            Vec::new(),
+                            Some(&before[*gone]),
+                            Some(new),
+                        )
+                    }
+                    None => difference_of(name, Fate::New, Vec::new(), None, Some(new)),
+                }
+            }
+            (Some(old), None) => difference_of(name, Fate::Deleted, Vec::new(), Some(old), None),
+            (None, None) => continue,
+        };
+        found.push(difference);
+    }
+    found.retain(|one| one.fate != Fate::Deleted || !renamed.contains(&one.name));
+    found
+}
+
+fn difference_of(
+    name: &str,
+    fate: Fate,
+    changes: Vec<Change>,
+    before: Option<&WorkflowFacts>,
+    after: Option<&WorkflowFacts>,
+) -> WorkflowDifference {
+    WorkflowDifference {
+        name: name.to_owned(),
+        fate,
+        changes,
+        before: before.map(|facts| facts.bound),
+        after: after.filter(|facts| facts.errors == 0).map(|facts| facts.bound),
+        errors: after.map_or(0, |facts| facts.errors),
+    }
+}
+
+fn list_changes(before: &WorkflowFacts, after: &WorkflowFacts) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let keys: BTreeSet<&String> = before.whole.keys().chain(after.whole.keys()).collect();
+    for key in keys {
+        if before.whole.get(key) != after.whole.get(key) {
+            let text = match key.as_str() {
+                "limits" => {
+                    let limit = |facts: &WorkflowFacts| {
+                        facts.whole.get(key).map(|limits| limits["iterations_max"].to_string())
+                    };
+                    format!(
+                        "at most {} iterations, was {}",
+                        limit(after).unwrap_or_default(),
+                        limit(before).unwrap_or_default()
+                    )
+                }
+                "verdict" => "when it is complete".to_owned(),
+                "params" => "its parameters".to_owned(),
+                "monitors" => "its loop monitors".to_owned(),
+                "entry" => "its first step".to_owned(),
+                "conduct" => "its settings of the run".to_owned(),
+                other => format!("its {other}"),
+            };
+            changes.push(plain_change(text));
+        }
+    }
+    changes.extend(compare_sandboxes(&before.sandbox, &after.sandbox));
+    for (name, old) in &before.steps {
+        match after.steps.get(name) {
+            None => changes.push(plain_change(format!("`{name}` is gone"))),
+            Some(new) => changes.extend(compare_steps(name, old, new)),
+        }
+    }
+    for (name, new) in after.steps.iter().filter(|(name, _)| !before.steps.contains_key(*name)) {
+        let permission =
+            new.permission.map_or_else(String::new, |permission| format!(" ({})", permission.as_str()));
+        changes.push(Change {
+            text: format!("`{name}` is new{permission}"),
+            // A step that may do what another one may already do widens nothing.
+            widens: new.permission.is_some() && !before.steps.values().any(|old| !is_wider(old, new)),
+        });
+    }
+    changes
+}
+
+fn compare_sandboxes(before: &SandboxRule, after: &SandboxRule) -> Vec<Change> {
+    let (old, new) = match (before, after) {
+        (SandboxRule::Required(old), SandboxRule::Required(new)) => (old, new),
+        (old, new) if old == new => return Vec::new(),
+        (_, SandboxRule::Required(_)) => return vec![plain_change("it requires a sandbox".to_owned())],
+        (_, SandboxRule::Unstated) => {
+            let widens = *before != SandboxRule::Off;
+            return vec![Change { text: "it requires no sandbox".to_owned(), widens }];
+        }
+        (_, SandboxRule::Off) => {
+            return vec![Change { text: "it runs without a sandbox".to_owned(), widens: true }];
+        }
+    };
+    let hosts = |policy: &SandboxPolicy| policy.network.hosts().iter().map(ToString::to_string).collect();
+    let paths = |policy: &SandboxPolicy| policy.writable.iter().map(ToString::to_string).collect();
+    let mut changes =
+        compare_lists("its agents may reach", "its agents no longer reach", &hosts(old), &hosts(new));
+    changes.extend(compare_lists(
+        "its agents may write",
+        "its agents no longer write",
+        &paths(old),
+        &paths(new),
+    ));
+    changes
+}
+
+fn compare_lists(more: &str, less: &str, before: &BTreeSet<String>, after: &BTreeSet<String>) -> Vec<Change> {
+    let gained = after.difference(before).map(|word| Change { text: format!("{more} {word}"), widens: true });
+    gained.chain(before.difference(after).map(|word| plain_change(format!("{less} {word}")))).collect()
+}
+
+fn compare_steps(name: &str, before: &StepFacts, after: &StepFacts) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if let (Some(old), Some(new)) = (before.permission, after.permission)
+        && old != new
+    {
+        let text = format!("`{name}` may {}, was {}", new.as_str(), old.as_str());
+        changes.push(Change { text, widens: new > old });
+    }
+    if before.tools != after.tools {
+        let list = |tools: &Option<Vec<String>>| {
+            tools.as_ref().map_or_else(|| "all".to_owned(), |tools| tools.join(", "))
+        };
+        let text = format!("tools of `{name}`: {}, were {}", list(&after.tools), list(&before.tools));
+        changes.push(Change { text, widens: has_more_tools(before, after) });
+    }
+    let keys: BTreeSet<&String> = before.facts.keys().chain(after.facts.keys()).collect();
+    for key in keys {
+        if before.facts.get(key) == after.facts.get(key) {
+            continue;
+        }
+        changes.push(plain_change(match key.as_str() {
+            "edges" => format!("the way on from `{name}`"),
+            "gate" => format!("how the answer of `{name}` is read"),
+            "commands" => format!("commands of `{name}`"),
+            other => format!("{} of `{name}`", other.replace('_', " ")),
+        }));
+    }
+    changes
+}
+
+fn has_more_tools(before: &StepFacts, after: &StepFacts) -> bool {
+    match (&before.tools, &after.tools) {
+        (Some(_), None) => true,
+        (Some(old), Some(new)) => new.iter().any(|tool| !old.contains(tool)),
+        (None, _) => false,
+    }
+}
+
+/// Whether an agent may do more in one step than in the other.
+fn is_wider(before: &StepFacts, after: &StepFacts) -> bool {
+    after.permission > before.permission || has_more_tools(before, after)
+}
+
+/// What of the settings lets agents do more or less.
+pub(super) fn compare_settings(before: &Config, after: &Config) -> Vec<Change> {
+    let mut changes = Vec::new();
+    let (old, new) = (&before.sandbox, &after.sandbox);
+    let lists = [
+        ("may reach", list_words(&old.hosts), list_words(&new.hosts)),
+        ("may write", list_words(&old.caches), list_words(&new.caches)),
+        ("may read", list_words(&old.readable), list_words(&new.readable)),
+        ("get the variable", list_words(&old.environment), list_words(&new.environment)),
+    ];
+    for (what, old, new) in lists {
+        let (more, less) = (format!("agents {what}"), format!("no longer: agents {what}"));
+        changes.extend(compare_lists(&more, &less, &old, &new));
+    }
+    if old.validators != new.validators {
+        let widens = new.validators == crate::config::ExecutionSide::Outside;
+        let where_to = if widens { "outside" } else { "inside" };
+        changes.push(Change { text: format!("commands run {where_to} the sandbox"), widens });
+    }
+    changes
+}
+
+fn list_words<T: ToString>(words: &[T]) -> BTreeSet<String> {
+    words.iter().map(ToString::to_string).collect()
+}

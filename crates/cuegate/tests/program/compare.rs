@@ -1,0 +1,169 @@
+//! `compare` of revisions of a real repository.
+
+use serde_json::{Value, json};
+
+use crate::support::Project;
+
+const WORKFLOW: &str = "name: it
+max_steps: 8
+initial_step: work
+steps:
+  - name: work
+    edit: true
+    permission_mode: edit
+    allowed_tools: [Read, Edit]
+    instruction: Do it.
+    rules:
+      - { condition: Done, next: look }
+  - name: look
+    edit: false
+    permission_mode: readonly
+    allowed_tools: [Read]
+    instruction: Look at it.
+    rules:
+      - { condition: Fine, next: COMPLETE }
+      - { condition: Wrong, next: work }
+";
+
+const SETTINGS: &str = "[run]\nprovider = \"claude\"\n[budget]\ncall_usd = 0.5\n";
+
+fn project() -> Project {
+    let project = Project::empty();
+    project.write(".takt/workflows/it.yaml", WORKFLOW);
+    project.write(
+        ".takt/workflows/other.yaml",
+        &WORKFLOW.replace("name: it", "name: other").replace("Do it", "Do others"),
+    );
+    project.write("cuegate.toml", SETTINGS);
+    project.init();
+    project
+}
+
+fn compare(project: &Project, args: &[&str]) -> Value {
+    let ran = project.run(&[&["compare"][..], args, &["--json"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.json()
+}
+
+fn workflow<'j>(json: &'j Value, name: &str) -> &'j Value {
+    json["workflows"].as_array().unwrap().iter().find(|one| one["name"] == name).unwrap()
+}
+
+#[test]
+fn the_worst_case_is_told_as_two_prices_tell_it() {
+    let project = project();
+    let price = |project: &Project| project.run(&["price", "it", "--json"]).json()["max"].clone();
+    let before = price(&project);
+    project.write(".takt/workflows/it.yaml", &WORKFLOW.replace("max_steps: 8", "max_steps: 20"));
+    let after = price(&project);
+    let json = compare(&project, &["HEAD"]);
+    let it = workflow(&json, "it");
+    for (side, priced) in [("before", before), ("after", after)] {
+        assert_eq!((&it[side]["calls"], &it[side]["usd"]), (&priced["asks"], &priced["cost_usd"]), "{side}");
+    }
+    let sentence = it["worst_case"].as_str().unwrap();
+    assert!(sentence.starts_with("raises the worst case from $") && sentence.contains(" to $"), "{sentence}");
+    assert_eq!(workflow(&json, "other")["fate"], "same");
+    assert_eq!((&json["wider"], &json["settings"]), (&json!(false), &json!([])));
+
+    // The other way round, between two commits, without the working tree.
+    project.git(&["commit", "-qam", "more"]);
+    let text = project.run(&["compare", "HEAD", "HEAD~1"]).stdout;
+    assert!(
+        text.contains("lowers the worst case") && text.contains("at most 8 iterations, was 20"),
+        "{text}"
+    );
+    // Without prices it is told in calls, and what would bound it.
+    project.write("cuegate.toml", "");
+    project.git(&["commit", "-qam", "no prices"]);
+    project.write(".takt/workflows/it.yaml", WORKFLOW);
+    let text = project.run(&["compare", "HEAD", "--markdown"]).stdout;
+    assert!(text.contains("lowers the worst case from") && text.contains(" calls.**"), "{text}");
+    assert!(text.contains("no bound in dollars"), "{text}");
+    assert_eq!(project.run(&["compare", "HEAD", "--max-usd", "5"]).code, 1);
+}
+
+#[test]
+fn what_users_feel_is_named_and_the_rest_is_not() {
+    let project = project();
+    let path = ".takt/workflows/it.yaml";
+    // A comment and another order of keys change nothing.
+    project.write(path, &format!("# A comment.\n{WORKFLOW}"));
+    let json = compare(&project, &["HEAD"]);
+    assert_eq!(workflow(&json, "it")["fate"], "same", "{json:#}");
+    let cases = [
+        ("instruction: Look at it.", "instruction: Look twice.", "prompt of `look`", false),
+        ("permission_mode: readonly", "permission_mode: edit", "`look` may acceptEdits, was plan", true),
+        (
+            "allowed_tools: [Read]\n",
+            "allowed_tools: [Read, Bash]\n",
+            "tools of `look`: Read, Bash, were Read",
+            true,
+        ),
+        (
+            "allowed_tools: [Read, Edit]",
+            "allowed_tools: [Read]",
+            "tools of `work`: Read, were Read, Edit",
+            false,
+        ),
+        ("next: work }", "next: ABORT }", "the way on from `look`", false),
+    ];
+    for (from, to, told, widens) in cases {
+        let text = WORKFLOW
+            .replace(from, to)
+            .replace("edit: false", if widens && to.contains("edit") { "edit: true" } else { "edit: false" });
+        project.write(path, &text);
+        let json = compare(&project, &["HEAD"]);
+        let changes = workflow(&json, "it")["changes"].as_array().unwrap().clone();
+        let change = changes.iter().find(|change| change["what"] == told);
+        let change = change.unwrap_or_else(|| panic!("{told}: {changes:#?}"));
+        assert_eq!((&change["widens"], &json["wider"]), (&json!(widens), &json!(widens)), "{told}");
+        let code = project.run(&["compare", "HEAD", "--no-wider-permissions"]).code;
+        assert_eq!(code, i32::from(widens), "{told}");
+    }
+    project.write(path, WORKFLOW);
+    project.write("cuegate.toml", &format!("{SETTINGS}[sandbox]\nhosts = [\"example.com\"]\n"));
+    let json = compare(&project, &["HEAD"]);
+    assert_eq!(json["settings"], json!([{ "what": "agents may reach example.com", "widens": true }]));
+}
+
+#[test]
+fn workflows_come_and_go_and_are_renamed() {
+    let project = project();
+    project.git(&["mv", ".takt/workflows/other.yaml", ".takt/workflows/moved.yaml"]);
+    project.write(
+        ".takt/workflows/moved.yaml",
+        &WORKFLOW.replace("name: it", "name: moved").replace("Do it", "Do others"),
+    );
+    project.write(".takt/workflows/it.yaml", &WORKFLOW.replace("next: look", "next: gone"));
+    project.write(
+        ".takt/workflows/new.yaml",
+        &WORKFLOW.replace("name: it", "name: new").replace("Do it", "Do more"),
+    );
+    let ran = project.run(&["compare", "HEAD", "--json"]);
+    assert_eq!(ran.code, 1, "a workflow with errors is refused: {}", ran.stdout);
+    let json = ran.json();
+    let moved = workflow(&json, "moved");
+    assert_eq!((&moved["fate"], &moved["from"]), (&json!("renamed"), &json!("other")), "{json:#}");
+    assert_eq!(workflow(&json, "new")["fate"], "new");
+    let it = workflow(&json, "it");
+    assert!(it["errors"].as_u64() > Some(0) && it["after"].is_null(), "{it}");
+    assert_eq!(json["workflows"].as_array().unwrap().len(), 3, "{json:#}");
+    project.git(&["rm", "-qf", ".takt/workflows/it.yaml"]);
+    std::fs::remove_file(project.path().join(".takt/workflows/new.yaml")).unwrap();
+    let json = compare(&project, &["HEAD"]);
+    assert_eq!(workflow(&json, "it")["fate"], "deleted");
+
+    // A folder is a side too; a revision that is none says what to do; nothing is left of the working tree's state.
+    let other = Project::empty();
+    let json = compare(&project, &["HEAD", other.path().to_str().unwrap()]);
+    assert!(json["workflows"].as_array().unwrap().iter().all(|one| one["fate"] == "deleted"));
+    let ran = project.run(&["compare", "nowhere"]);
+    assert!(ran.code == 2 && ran.stderr.contains("git fetch origin COMMIT"), "{}", ran.stderr);
+    assert_eq!(project.run(&["compare", "--output=x"]).code, 2);
+    let ran = project.run(&["compare", "--", "--output=x"]);
+    assert!(ran.code == 2 && !project.path().join("x").exists(), "{}", ran.stderr);
+    project.write("cuegate.toml", "[budget]\nusd = \"much\"\n");
+    let ran = project.run(&["compare", "HEAD"]);
+    assert!(ran.code == 2 && ran.stderr.contains("the working tree: "), "{}", ran.stderr);
+}
