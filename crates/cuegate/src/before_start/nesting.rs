@@ -1,11 +1,6 @@
 //! A run inside a run: an agent that starts one would spend what no budget knows of.
 
-use std::{
-    ffi::OsStr,
-    fs,
-    os::unix::ffi::OsStrExt as _,
-    path::{Path, PathBuf},
-};
+use std::{fs, os::unix::ffi::OsStrExt as _};
 
 use cuegate_runner::WITHIN_VARIABLE;
 
@@ -14,11 +9,10 @@ use crate::Failure;
 /// How many ancestors are looked at.
 const ANCESTORS_MAX: usize = 32;
 
-/// The run whose agent started this process, directly or not, and the folders that it works in.
+/// The run whose agent started this process, directly or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OuterRun {
-    pub(crate) run: String,
-    folders: Vec<PathBuf>,
+    run: String,
 }
 
 impl OuterRun {
@@ -41,20 +35,9 @@ impl OuterRun {
         None
     }
 
-    /// `RUN:FOLDER:…`
     fn parse(value: &[u8]) -> Option<OuterRun> {
-        let mut parts = std::env::split_paths(OsStr::from_bytes(value));
-        let run = parts.next()?.display().to_string();
-        (!run.is_empty()).then(|| OuterRun { run, folders: parts.collect() })
-    }
-
-    /// Refuses to start a run in the project that this process works for. Another project, such as one that a test makes, has
-    /// limits of its own.
-    ///
-    /// # Errors
-    /// Always in that project.
-    pub(crate) fn refuse_in(&self, root: &Path) -> Result<(), Failure> {
-        if self.folders.iter().any(|folder| folder == root) { Err(self.refusal()) } else { Ok(()) }
+        let run = String::from_utf8_lossy(value).into_owned();
+        (!run.is_empty()).then_some(OuterRun { run })
     }
 
     pub(crate) fn refusal(&self) -> Failure {
@@ -63,7 +46,7 @@ impl OuterRun {
                 "an agent of run {} may not start or continue a run: its budget would not hold",
                 self.run
             ),
-            "put what is to be done into the workflow, as a step or a called workflow",
+            "put what is to be done into the workflow, as a step or a called workflow; a run with `--script` costs nothing, and is allowed",
         )
     }
 }
@@ -80,11 +63,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_project_of_the_outer_run_is_closed() {
-        let outer = OuterRun::parse(b"abcdefgh:/work/project:/work/project/.cuegate/trees/abcdefgh").unwrap();
-        assert!(outer.refuse_in(Path::new("/work/project")).unwrap_err().message.contains("run abcdefgh"));
-        assert!(outer.refuse_in(Path::new("/work/project/.cuegate/trees/abcdefgh")).is_err());
-        assert!(outer.refuse_in(Path::new("/tmp/other")).is_ok());
+    fn the_outer_run_is_named() {
+        assert!(OuterRun::parse(b"abcdefgh").unwrap().refusal().message.contains("run abcdefgh"));
         assert_eq!(OuterRun::parse(b""), None);
         assert!(parent_of(std::process::id()).is_some());
     }

@@ -179,18 +179,18 @@ pub(super) enum Verb {
 }
 
 impl Verb {
-    /// Whether it starts or continues a run, and so calls agents.
+    /// Whether it starts or continues a run, and so calls agents. A script costs nothing.
     pub(super) fn calls_agents(&self) -> bool {
-        matches!(
-            self,
-            Verb::Run(_)
-                | Verb::Work(_)
-                | Verb::Resume(_)
-                | Verb::Retry(_)
-                | Verb::Fork(_)
-                | Verb::Instruct(_)
-                | Verb::Answer(_)
-        )
+        matches!(self, Verb::Run(args) if args.script.is_none())
+            || matches!(
+                self,
+                Verb::Work(_)
+                    | Verb::Resume(_)
+                    | Verb::Retry(_)
+                    | Verb::Fork(_)
+                    | Verb::Instruct(_)
+                    | Verb::Answer(_)
+            )
     }
 }
 

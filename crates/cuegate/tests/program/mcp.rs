@@ -37,7 +37,7 @@ if [ -f "$OUTSIDE/nested" ]; then
 fi
 if [ -f "$OUTSIDE/question" ]; then
   rm "$OUTSIDE/question"
-  printf '{"event":"answer","output":{"outcome":"A decision is needed","response":"Blue or green?"}}\n'
+  printf '{"event":"answer","output":{"outcome":"A decision is needed","response":"%sBlue or green?"}}\n' "$(head -c 6000 /dev/zero | tr '\0' x | sed 's/x/日本/g')"
   exit 0
 fi
 echo done > WORK.txt
@@ -238,11 +238,29 @@ fn a_run_is_started_followed_and_applied() {
     client.call("act", json!({ "run": run, "action": "apply" }));
     assert!(office.project.path().join("WORK.txt").exists());
 
+    assert_eq!(end["verified"], false, "no command proved it: {end}");
+    let applied = client.call("act", json!({ "run": run, "action": "apply" }))["applied"].to_string();
+    assert!(applied.contains("nothing to apply"), "{applied}");
+
     // A second start with the key starts nothing, also from a server that was started since, and from two at once.
     assert_eq!(client.start("a")["run"], run);
     let mut restarted = office.client();
     let again = restarted.start("a");
     assert!(again["run"] == run && again["earlier"] == true, "{again}");
+    // Whatever has changed meanwhile, and whatever else is asked for.
+    let flow = ".takt/workflows/it.yaml";
+    office.project.write(flow, &WORKFLOW.replace("COMPLETE", "gone"));
+    let other = json!({ "workflow": "it", "task": "Other", "agent": "nobody", "key": "a" });
+    let known = client.call("start", other);
+    assert!(known["run"] == run && known["earlier"] == true && known["task"] == "Do it", "{known}");
+    assert!(known["at_most"].is_null());
+    office.project.write(flow, WORKFLOW);
+    for key in [json!({}), json!({ "key": " " })] {
+        let mut start = json!({ "workflow": "it", "task": "Do it", "limits": { "calls": 12 } });
+        start.as_object_mut().unwrap().extend(key.as_object().unwrap().clone());
+        assert!(client.refusal("start", start).contains("`key`"));
+    }
+    assert_eq!(office.project.runs(), 1);
     office.put("slow");
     let starts: Vec<_> = (0..3)
         .map(|_| {
@@ -253,6 +271,16 @@ fn a_run_is_started_followed_and_applied() {
     let runs: Vec<String> = starts.into_iter().map(|start| start.join().unwrap()).collect();
     assert!(runs.iter().all(|other| *other == runs[0] && other != run), "{runs:?}");
     assert_eq!(office.project.runs(), 2);
+
+    // A server whose input ends does not wait for what it would have told.
+    let mut waiting = office.client();
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "wait", "arguments": {
+        "run": runs[0] } } });
+    writeln!(waiting.input, "{message}").unwrap();
+    let begun = std::time::Instant::now();
+    waiting.input = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap().stdin.take().unwrap();
+    waiting.child.wait().unwrap();
+    assert!(begun.elapsed().as_secs() < 30, "it waited");
 
     // The server is killed while it waits; the run goes on.
     let mut waiting = office.client();

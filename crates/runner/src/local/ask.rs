@@ -1,7 +1,6 @@
 //! Runs asks: builds the request for the provider, starts the agent's program and reads its answer.
 
 use std::{
-    ffi::{OsStr, OsString},
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},
 };
@@ -35,8 +34,7 @@ use crate::{
 
 /// The folder of files that a program reads, in the folder of its command.
 const FILES: &str = "files";
-/// The variable that tells what an agent starts for which run it works: `RUN:FOLDER:…`, with the top of the project and the
-/// working tree of the run.
+/// The variable that tells what an agent starts for which run it works.
 pub const WITHIN_VARIABLE: &str = "CUEGATE_WITHIN";
 /// The file in there that holds the name of the asked provider, for resume.
 const ASKED: &str = "asked-provider";
@@ -60,13 +58,6 @@ impl AskOutcome {
 }
 
 impl LocalExecutor {
-    fn describe_within(&self) -> OsString {
-        let (root, work) = (self.setting.home.root().as_os_str(), self.setting.work.as_os_str());
-        let run = OsStr::new(self.setting.run.as_str());
-        // A folder with a colon in its name cannot be told.
-        std::env::join_paths([run, root, work]).unwrap_or_else(|_| run.to_owned())
-    }
-
     pub(super) async fn ask(
         &self,
         flow: &Flow,
@@ -301,7 +292,7 @@ impl LocalExecutor {
         write_files(&request.scratch, &files).await?;
         let started = SystemTime::now();
         let mut env = launch.env;
-        env.push((WITHIN_VARIABLE.into(), self.describe_within()));
+        env.push((WITHIN_VARIABLE.into(), self.setting.run.as_str().into()));
         env.extend(self.setting.trace.as_ref().map(|trace| ("TRACEPARENT".into(), trace.parent(id).into())));
         let launch = Launch {
             args: launch.args,

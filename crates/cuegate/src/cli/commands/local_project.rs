@@ -113,7 +113,7 @@ impl LocalProject {
     }
 
     /// Refuses what makes no sense for a run that has ended.
-    fn goes_on(&self, run: &RunId, what: &str) -> Result<(), Problem> {
+    pub(in crate::cli::commands) fn goes_on(&self, run: &RunId, what: &str) -> Result<(), Problem> {
         let view = view_of(&*self.journal()?, run).map_err(problem_of_failure)?;
         match &view.state {
             // A larger limit continues it.

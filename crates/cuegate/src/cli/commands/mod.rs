@@ -83,7 +83,7 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
     if cli.command.calls_agents()
         && let Some(outer) = OuterRun::find()
     {
-        outer.refuse_in(place.home.root())?;
+        return Err(outer.refusal());
     }
     match cli.command {
         Verb::Check(args) => write::check::check_or_watch(&place, args),

@@ -102,8 +102,12 @@ pub(in crate::cli::commands) fn resume_stopped_run(
 }
 
 /// Continues with the same options in a process of its own. Returns when that drives the run, or has refused to.
-fn go_on_in_background(place: &ProjectPlace, args: &ResumeArgs) -> Result<u8, Failure> {
+fn go_on_in_background(place: &ProjectPlace, args: &ResumeArgs, is_retry: bool) -> Result<u8, Failure> {
     let id = project::find_run_id(&*place.view()?, &args.run.id)?;
+    let project = LocalProject::new(place)?;
+    if !is_retry {
+        project.goes_on(&id, "resumed")?;
+    }
     let own: Vec<String> =
         std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let end = own.iter().position(|word| word == "--").unwrap_or(own.len());
@@ -111,7 +115,7 @@ fn go_on_in_background(place: &ProjectPlace, args: &ResumeArgs) -> Result<u8, Fa
         true => "--background",
         false => word.as_str(),
     });
-    LocalProject::new(place)?.go_on_with(&id, &words.collect::<Vec<_>>())?;
+    project.go_on_with(&id, &words.collect::<Vec<_>>())?;
     tell_background(&id, args.options.json);
     Ok(exit::DONE)
 }
@@ -132,7 +136,7 @@ pub(super) fn continue_run(
     retry: Option<(Option<String>, Option<String>)>,
 ) -> Result<u8, Failure> {
     if args.detach {
-        return go_on_in_background(place, &args);
+        return go_on_in_background(place, &args, retry.is_some());
     }
     let ResumeArgs {
         run: typed, options: mut args, take_over: takes_over, background, batch_process, ..

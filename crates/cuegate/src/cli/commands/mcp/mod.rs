@@ -37,13 +37,19 @@ pub(in crate::cli::commands) fn serve_tools(place: &ProjectPlace) -> Result<u8, 
         let output = output.clone();
         // A call may wait for a run for most of a minute; others are answered meanwhile.
         calls.retain(|call| !call.is_finished());
-        calls.push(thread::spawn(move || {
+        let message: Value = serde_json::from_slice(&line).unwrap_or_default();
+        let tool = message["params"]["name"].as_str().unwrap_or_default();
+        let only_waits = message["method"] == "tools/call" && tool == "wait";
+        let call = thread::spawn(move || {
             if let Some(reply) = answer_message(&mut tools, &line) {
                 send_message(&output, &reply);
             }
-        }));
+        });
+        if !only_waits {
+            calls.push(call);
+        }
     }
-    // What was asked before the end is answered; who does not listen any more harms nobody.
+    // What was asked before the end is answered, but nobody waits any more.
     for call in calls {
         call.join().ok();
     }

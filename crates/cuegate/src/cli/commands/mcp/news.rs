@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use cuegate_engine::EndState;
 use cuegate_journal::{Journal, RunId};
 use cuegate_view::{Liveness, RunFold, RunState, RunView, StampedRecord, TimeZone, Timeline};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use crate::{Failure, project};
 const EVERY: Duration = Duration::from_millis(200);
 /// The longest text of a reply, in bytes. Clients cut longer ones, or put them into a file.
 pub(super) const TEXT_MAX: usize = 2_000;
-/// The longest question, and the longest of the other texts, in characters.
+/// The longest question, and the longest of the other texts, in bytes.
 const QUESTION_MAX: usize = 700;
 const OTHER_MAX: usize = 240;
 /// How many files are named.
@@ -46,7 +47,8 @@ pub(super) fn wait_for_news(
         let goes_on = *fold.state() == RunState::Running && live == Liveness::Alive;
         if !goes_on || Instant::now() >= until {
             let mut news = describe_run(journal, run, live)?;
-            add_lines(&mut news, lines, after);
+            // Beyond what there is, later news would be missed.
+            add_lines(&mut news, lines, after.map(|after| after.min(next.max(1) - 1)));
             return Ok(news);
         }
         std::thread::sleep(EVERY.min(until.saturating_duration_since(Instant::now())));
@@ -96,12 +98,14 @@ pub(super) fn describe_run(journal: &dyn Journal, run: &RunId, live: Liveness) -
     if is_stopped {
         put("what_to_do", "nothing drives it: `act` with `resume` goes on with what was paid for".into());
     }
+    let mut has_question = false;
     let text = |key: &str| whole[key].as_str().map(|text| shorten_text(text, OTHER_MAX));
     if matches!(view.state, RunState::Suspended(_)) {
         let question = question_of_run(journal, run)?.filter(|question| !question.trim().is_empty());
         match question {
             Some(question) => {
-                put("question", shorten_text(&question, QUESTION_MAX).into());
+                has_question = true;
+                put("question", shorten_middle(&question, QUESTION_MAX).into());
                 put("what_to_do", "ask the user, then `act` with `answer` and the text".into());
             }
             None => put(
@@ -110,11 +114,15 @@ pub(super) fn describe_run(journal: &dyn Journal, run: &RunId, live: Liveness) -
             ),
         }
     }
-    put("reason", text("reason").into());
     put("proof", text("proof").into());
-    put("summary", text("summary").into());
-    if matches!(view.state, RunState::Ended(_)) {
-        put("validated", whole["validated"].clone());
+    // The text of a question is its reason too.
+    if !has_question {
+        put("reason", text("reason").into());
+        put("summary", text("summary").into());
+    }
+    if let RunState::Ended(end) = &view.state {
+        // A workflow without commands completes too, and proves nothing.
+        put("verified", (*end == EndState::Completed && whole["proof"].is_string()).into());
     }
     let files: Vec<&str> =
         whole["changed_files"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -127,20 +135,26 @@ pub(super) fn describe_run(journal: &dyn Journal, run: &RunId, live: Liveness) -
     put("calls", calls.into());
     put("cost_usd", whole["cost_usd"].clone());
     put("tokens", whole["tokens"].clone());
-    let next: Vec<Value> = whole["next"].as_array().into_iter().flatten().take(3).cloned().collect();
-    if !next.is_empty() {
-        put("next", next.into());
-    }
     Ok(news)
 }
 
-/// The beginning of a text, without breaks of lines.
+/// The beginning of a text, without breaks of lines. `max` is in bytes.
 pub(super) fn shorten_text(text: &str, max: usize) -> String {
     let line = cuegate_view::clean_to_one_line(text);
-    match line.char_indices().nth(max) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
+    match line.len() > max {
+        true => format!("{}…", &line[..line.floor_char_boundary(max)]),
+        false => line,
     }
+}
+
+/// The beginning and the end of a text: what is asked stands at the end.
+fn shorten_middle(text: &str, max: usize) -> String {
+    let line = cuegate_view::clean_to_one_line(text);
+    if line.len() <= max {
+        return line;
+    }
+    let (begin, end) = (line.floor_char_boundary(max / 3), line.ceil_char_boundary(line.len() - max * 2 / 3));
+    format!("{} … {}", &line[..begin], &line[end..])
 }
 
 #[cfg(test)]

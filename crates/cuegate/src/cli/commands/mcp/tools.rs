@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use cuegate_journal::{Journal, RunId};
 use cuegate_observe::{Control, Problem, Project as _, StartRequest};
 use cuegate_provider::{ToolReply, ToolServer};
+use cuegate_view::RunState;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
@@ -14,8 +15,12 @@ use super::{
 };
 use crate::before_start::nesting::OuterRun;
 use crate::cli::commands::local_project::{LocalProject, parse_refusal};
+use crate::cli::commands::start::{detach::find_run_of_key, prompt_user::question_of_run};
+use crate::cli::commands::{texts_of_run, view_of};
 use crate::{Failure, config, project};
 
+/// The longest key, in bytes.
+const KEY_MAX: usize = 200;
 /// The longest wait of a call, in seconds: clients end calls that take longer than a minute.
 const WAIT_MAX: u64 = 45;
 
@@ -47,12 +52,12 @@ struct PriceCall {
 #[serde(deny_unknown_fields)]
 struct StartCall {
     workflow: String,
+    key: String,
     task: Option<String>,
     #[serde(default)]
     params: Map<String, Value>,
     #[serde(default)]
     limits: AskedLimits,
-    key: Option<String>,
     agent: Option<String>,
     model: Option<String>,
     #[serde(default = "default_worktree")]
@@ -79,7 +84,7 @@ struct ActCall {
     text: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum RunAction {
     Answer,
@@ -159,6 +164,15 @@ impl RunTools {
         if let Some(outer) = OuterRun::find() {
             return Err(outer.refusal().into());
         }
+        if call.key.trim().is_empty() || call.key.len() > KEY_MAX {
+            return Err(CallError(format!(
+                "`key` names the task in at most {KEY_MAX} bytes, such as `fix-iso-weeks`"
+            )));
+        }
+        // First of all: whatever was changed meanwhile, the work is begun.
+        if let Some(run) = find_run_of_key(&self.project.place().home, &call.key)? {
+            return self.describe_earlier(&run);
+        }
         let config = config::load_config(self.project.place().home.root())?;
         call.limits.check(&config.budget.budget()).map_err(CallError)?;
         let checked = self.check(&CheckCall { path: Some(call.workflow.clone()), from: 0 })?;
@@ -184,19 +198,35 @@ impl RunTools {
             budget_calls: calls,
             budget_minutes: minutes,
             call_usd,
-            key: call.key,
+            key: Some(call.key),
             ..StartRequest::default()
         })))?;
         let run = started["run"].as_str().unwrap_or_default();
-        let is_earlier = before.iter().any(|id| id.as_str() == run);
-        let next = match (is_earlier, call.worktree) {
-            (true, _) => "it was started with this key before, and nothing was started now: call `wait`",
-            (false, true) => {
+        // Another client may have been first.
+        if before.iter().any(|id| id.as_str() == run) {
+            let run: RunId = run.parse().map_err(|_| CallError(format!("`{run}` is no run")))?;
+            return self.describe_earlier(&run);
+        }
+        let next = match call.worktree {
+            true => {
                 "call `wait`; it works in a worktree of its own, and `act` with `apply` brings its changes here"
             }
-            (false, false) => "call `wait`; it works in this folder: change no files until it has ended",
+            false => "call `wait`; it works in this folder: change no files until it has ended",
         };
-        Ok(json!({ "run": run, "earlier": is_earlier, "at_most": bound, "next": next }).to_string())
+        Ok(json!({ "run": run, "earlier": false, "at_most": bound, "next": next }).to_string())
+    }
+
+    /// What a second start says: the run that there is, and its task, which may be another one.
+    fn describe_earlier(&self, run: &RunId) -> Result<String, CallError> {
+        let journal = self.project.place().view()?;
+        let view = view_of(&*journal, run)?;
+        let whole = view.to_json(&texts_of_run(&*journal, run));
+        Ok(json!({
+            "run": run.as_str(), "earlier": true, "workflow": whole["flow"], "state": whole["state"],
+            "task": whole["task"].as_str().map(|task| shorten_text(task, 300)),
+            "next": "it was started with this key before, and nothing was started now: call `wait`, or start with another key",
+        })
+        .to_string())
     }
 
     /// The most that the run can do and cost.
@@ -222,7 +252,8 @@ impl RunTools {
         {
             return Err(outer.refusal().into());
         }
-        let control = match call.action {
+        let action = call.action;
+        let control = match action {
             RunAction::Answer => {
                 let text = call.text.filter(|text| !text.trim().is_empty());
                 let text =
@@ -234,9 +265,37 @@ impl RunTools {
             RunAction::Retry => Control::Retry { run: run.clone(), say: call.text },
             RunAction::Apply => Control::Apply { run: run.clone() },
         };
-        self.project.control(control)?;
+        if let RunAction::Resume = action
+            && question_of_run(&*journal, &run)?.is_some_and(|question| !question.trim().is_empty())
+            && matches!(view_of(&*journal, &run)?.state, RunState::Suspended(_))
+        {
+            return Err(CallError(
+                "it waits for an answer: `act` with `answer` and the user's words".to_owned(),
+            ));
+        }
+        let said = match &control {
+            Control::Apply { run } => Some(self.apply(run)?),
+            _ => {
+                self.project.control(control)?;
+                None
+            }
+        };
         let live = project::liveness_of_run(&*journal, &run)?;
-        Ok(describe_run(&*journal, &run, live)?.to_string())
+        let mut reply = describe_run(&*journal, &run, live)?;
+        if let Some(said) = said {
+            reply["applied"] = said.into();
+        }
+        Ok(reply.to_string())
+    }
+
+    /// Applies the changes of a run. Returns what the command says of it.
+    fn apply(&self, run: &RunId) -> Result<String, CallError> {
+        let ran = self.project.run_cuegate(&["apply", run.as_str()], "")?;
+        let said = String::from_utf8_lossy(&[ran.stdout, ran.stderr].concat()).into_owned();
+        match ran.status.success() {
+            true => Ok(shorten_text(&said, 400)),
+            false => Err(parse_refusal(&said).into()),
+        }
     }
 
     fn known_runs(&self) -> Result<Vec<RunId>, CallError> {
@@ -248,6 +307,9 @@ impl RunTools {
     }
 
     fn open(&self, run: &str) -> Result<(Arc<dyn Journal>, RunId), CallError> {
+        if run.is_empty() {
+            return Err(CallError("`run` is the id of a run, or `last`".to_owned()));
+        }
         let journal = self.project.place().view()?;
         let run = project::find_run_id(&*journal, run)?;
         Ok((journal, run))
@@ -290,12 +352,31 @@ fn text_of_param(name: &str, value: &Value) -> Result<String, CallError> {
     match value {
         Value::String(text) => Ok(text.clone()),
         Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
-        _ => Err(CallError(format!("the parameter `{name}` is a text, a number, true or false"))),
+        _ => Err(CallError(format!(
+            "the value of the parameter `{name}` is a text, a number, true or false: write a list as one text, as \
+             `cuegate run --set` takes it"
+        ))),
     }
 }
 
 fn read_call<T: DeserializeOwned>(arguments: &Value) -> Result<T, CallError> {
-    T::deserialize(arguments).map_err(|error| CallError(format!("the arguments do not fit: {error}")))
+    T::deserialize(arguments).map_err(|error| {
+        // In the words of JSON, not of the types that read it.
+        let mut why = error.to_string();
+        for (ours, plain) in [
+            ("f64", "a number"),
+            ("u64", "a whole number"),
+            ("usize", "a whole number"),
+            ("a boolean", "true or false"),
+        ] {
+            why = why.replace(&format!("expected {ours}"), &format!("expected {plain}"));
+        }
+        if let Some(at) = why.find("expected struct ") {
+            why.truncate(at);
+            why.push_str("expected an object");
+        }
+        CallError(format!("the arguments do not fit: {why}"))
+    })
 }
 
 impl ToolServer for RunTools {
@@ -307,7 +388,8 @@ impl ToolServer for RunTools {
         "Cuegate runs workflows of coding agents in the background; their commands decide whether the work is done. Use it \
          for work that must be verified, that needs several agents, or that takes long. First `check` and `price`, tell the \
          user the worst case and ask for a limit; then `start`, and `wait` with the cursor until `ended` is true. Never \
-         invent a limit. Report `proof`, `cost_usd` and `changed_files`."
+         invent a limit. Report `proof`, `cost_usd` and `changed_files`; \
+         without `verified` nothing proved the work: say so."
             .to_owned()
     }
 
@@ -414,7 +496,10 @@ impl ToolServer for RunTools {
         };
         Some(match called {
             Ok(text) => ToolReply { text, ..ToolReply::default() },
-            Err(CallError(text)) => ToolReply { text, is_error: true, ..ToolReply::default() },
+            Err(CallError(text)) => {
+                let end = text.floor_char_boundary(TEXT_MAX);
+                ToolReply { text: text[..end].to_owned(), is_error: true, ..ToolReply::default() }
+            }
         })
     }
 }

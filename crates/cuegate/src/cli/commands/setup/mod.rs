@@ -44,6 +44,10 @@ pub(crate) struct SetupArgs {
 pub(in crate::cli::commands) fn set_up_agent(place: &ProjectPlace, args: &SetupArgs) -> Result<u8, Failure> {
     let root = place.home.root();
     let edits = plan_edits(root, args)?;
+    for note in edits.iter().filter_map(|edit| edit.note.as_ref()) {
+        print::print_important(&format!("note: {note}"));
+    }
+    let has_left = edits.iter().any(|edit| edit.note.is_some());
     let edits: Vec<FileEdit> = edits.into_iter().filter(FileEdit::changes).collect();
     if !args.json {
         for edit in &edits {
@@ -51,13 +55,14 @@ pub(in crate::cli::commands) fn set_up_agent(place: &ProjectPlace, args: &SetupA
         }
     }
     if edits.is_empty() && !args.json {
-        print::print_line(match args.undo {
-            true => "nothing of an earlier setup is there",
-            false => "everything is set up already",
+        print::print_line(match (args.undo, has_left) {
+            (_, true) => "nothing else is to be done",
+            (true, _) => "nothing of an earlier setup is there",
+            (false, _) => "everything is set up already",
         });
         return Ok(exit::DONE);
     }
-    let writes = args.yes || print::is_interactive() && is_agreed()?;
+    let writes = !edits.is_empty() && (args.yes || print::is_interactive() && !args.json && is_agreed()?);
     if writes {
         edits.iter().try_for_each(FileEdit::write)?;
     }
@@ -71,7 +76,10 @@ pub(in crate::cli::commands) fn set_up_agent(place: &ProjectPlace, args: &SetupA
         return Ok(exit::DONE);
     }
     print::print_line(match (args.agent, args.undo) {
-        (_, true) => "taken back",
+        (SetupAgent::Claude, true) => "taken back",
+        (SetupAgent::Codex, true) => {
+            "taken back; the server is gone from all your projects, whose AGENTS.md may still name it"
+        }
         (SetupAgent::Claude, false) => {
             "done: start Claude Code in this project, and allow the server `cuegate` when it asks"
         }

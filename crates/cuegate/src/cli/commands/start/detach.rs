@@ -112,7 +112,10 @@ fn lock_keys(home: &StateDir) -> Result<File, Failure> {
 }
 
 /// The run that was started with a key.
-fn find_run_of_key(home: &StateDir, key: &str) -> Result<Option<RunId>, Failure> {
+pub(in crate::cli::commands) fn find_run_of_key(
+    home: &StateDir,
+    key: &str,
+) -> Result<Option<RunId>, Failure> {
     let Some(journal) = project::open_journal_read_only(home)? else { return Ok(None) };
     for known in journal.runs()? {
         // A run that cannot be read has started nothing that could be found again.

@@ -46,6 +46,12 @@ pub(in crate::cli::commands) fn run(
     args: RunArgs,
     matches: Option<&ArgMatches>,
 ) -> Result<u8, Failure> {
+    if args.key.as_ref().is_some_and(|key| key.trim().is_empty()) {
+        return Err(Failure::usage(
+            "the key of `--once` is empty",
+            "give the task a name, such as `--once fix-iso-weeks`",
+        ));
+    }
     if args.key.is_some() && !args.detach && args.run_id.is_none() {
         return Err(Failure::usage("`--once` is for runs in the background", "add `--detach`"));
     }
