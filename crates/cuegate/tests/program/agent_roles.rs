@@ -59,8 +59,11 @@ step=$(printf '%s' "$ask" | sed 's/.*"step":"\([^"]*\)".*/\1/')
 session=$(printf '%s' "$ask" | sed -n 's/.*"session":{"id":"\([^"]*\)".*/\1/p')
 model=$(printf '%s' "$ask" | sed -n 's/.*"model":"\([^"]*\)".*/\1/p')
 printf '%s %s %s %s\n' "$name" "$step" "${session:--}" "${model:--}" >> "$CALLS"
-before=$(grep -c "^$name " "$CALLS")
-if [ -f "$CALLS.$name.after" ] && [ "$before" -gt "$(cat "$CALLS.$name.after")" ]; then
+# The place of this call among those of the agent: members of a parallel step come at once.
+own=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
+echo "$own" >> "$CALLS.$name.order"
+place=$(grep -n "$own" "$CALLS.$name.order" | cut -d: -f1)
+if [ -f "$CALLS.$name.after" ] && [ "$place" -gt "$(cat "$CALLS.$name.after")" ]; then
   printf '{"event":"error","class":"rate_limited","message":"%s is out","retry_after_ms":600000}\n' "$name"
   exit 0
 fi
