@@ -6,9 +6,6 @@ use cuegate_runner::WITHIN_VARIABLE;
 
 use crate::Failure;
 
-/// How many ancestors are looked at.
-const ANCESTORS_MAX: usize = 32;
-
 /// The run whose agent started this process, directly or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OuterRun {
@@ -18,21 +15,22 @@ pub(crate) struct OuterRun {
 impl OuterRun {
     /// Looks at this process and at those that started it: Codex hands its servers a few variables only.
     pub(crate) fn find() -> Option<OuterRun> {
-        if let Some(value) = std::env::var_os(WITHIN_VARIABLE) {
-            return OuterRun::parse(value.as_bytes());
+        // A variable that was emptied says nothing: the ancestors are asked then, too.
+        let own = std::env::var_os(WITHIN_VARIABLE);
+        if let Some(outer) = own.and_then(|value| OuterRun::parse(value.as_bytes())) {
+            return Some(outer);
         }
         let mut pid = std::process::id();
-        for _ in 0..ANCESTORS_MAX {
+        loop {
             pid = parent_of(pid)?;
             let environ = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             let mut entries = environ.split(|byte| *byte == 0);
             let found =
                 entries.find_map(|entry| entry.strip_prefix(WITHIN_VARIABLE.as_bytes())?.strip_prefix(b"="));
-            if let Some(value) = found {
-                return OuterRun::parse(value);
+            if let Some(outer) = found.and_then(OuterRun::parse) {
+                return Some(outer);
             }
         }
-        None
     }
 
     fn parse(value: &[u8]) -> Option<OuterRun> {
@@ -46,7 +44,7 @@ impl OuterRun {
                 "an agent of run {} may not start or continue a run: its budget would not hold",
                 self.run
             ),
-            "put what is to be done into the workflow, as a step or a called workflow; a run with `--script` costs nothing, and is allowed",
+            "add a step or a called workflow for it; only `cuegate run --script`, which calls no agent, may run here",
         )
     }
 }

@@ -393,12 +393,12 @@ fn a_run_starts_no_run() {
     assert!(client.refusal("start", start.clone()).contains("run abcdefgh"));
     assert_eq!(client.call("check", json!({}))["ok"], true, "reading is no harm");
 
-    // Codex hands its servers a few variables only.
+    // An emptied variable opens nothing, and Codex hands its servers a few variables only.
     let usual = office.project.command(&["mcp"]);
     let mut stripped = Command::new("sh");
     let program = usual.get_program().to_string_lossy().into_owned();
     stripped
-        .args(["-c", &format!("env -i PATH=\"$PATH\" HOME=\"$HOME\" {program} mcp; :")])
+        .args(["-c", &format!("env -i CUEGATE_WITHIN= PATH=\"$PATH\" HOME=\"$HOME\" {program} mcp; :")])
         .current_dir(office.project.path())
         .env("CUEGATE_WITHIN", "abcdefgh");
     assert!(Client::of(stripped).refusal("start", start).contains("run abcdefgh"));
