@@ -145,7 +145,8 @@ fn workflows_come_and_go_and_are_renamed() {
     let json = ran.json();
     let moved = workflow(&json, "moved");
     assert_eq!((&moved["fate"], &moved["from"]), (&json!("renamed"), &json!("other")), "{json:#}");
-    assert_eq!(workflow(&json, "new")["fate"], "new");
+    let new = workflow(&json, "new");
+    assert_eq!((&new["fate"], &new["changes"]), (&json!("new"), &json!([])), "it may do what others may");
     let it = workflow(&json, "it");
     assert!(it["errors"].as_u64() > Some(0) && it["after"].is_null(), "{it}");
     assert_eq!(json["workflows"].as_array().unwrap().len(), 3, "{json:#}");
@@ -153,6 +154,18 @@ fn workflows_come_and_go_and_are_renamed() {
     std::fs::remove_file(project.path().join(".takt/workflows/new.yaml")).unwrap();
     let json = compare(&project, &["HEAD"]);
     assert_eq!(workflow(&json, "it")["fate"], "deleted");
+
+    let wide =
+        WORKFLOW.replace("name: it", "name: wide").replace("permission_mode: edit", "permission_mode: full");
+    project.write(".takt/workflows/wide.yaml", &wide);
+    assert_eq!(compare(&project, &["HEAD"])["wider"], true, "a new workflow may widen");
+    std::fs::remove_file(project.path().join(".takt/workflows/wide.yaml")).unwrap();
+    project.write(
+        "cuegate.toml",
+        &format!("{SETTINGS}[agents.mine]\nexec = [\"mine\"]\nhosts = [\"example.com\"]\n"),
+    );
+    assert_eq!(compare(&project, &["HEAD"])["wider"], true, "a program of one's own may widen");
+    project.write("cuegate.toml", SETTINGS);
 
     // A folder is a side too; a revision that is none says what to do; nothing is left of the working tree's state.
     let other = Project::empty();

@@ -76,7 +76,7 @@ pub(super) fn compare_workflows(
                             Some(new),
                         )
                     }
-                    None => difference_of(name, Fate::New, Vec::new(), None, Some(new)),
+                    None => difference_of(name, Fate::New, list_new_rights(new, before), None, Some(new)),
                 }
             }
             (Some(old), None) => difference_of(name, Fate::Deleted, Vec::new(), Some(old), None),
@@ -146,6 +146,16 @@ fn list_changes(before: &WorkflowFacts, after: &WorkflowFacts) -> Vec<Change> {
             // A step that may do what another one may already do widens nothing.
             widens: new.permission.is_some() && !before.steps.values().any(|old| !is_wider(old, new)),
         });
+    }
+    changes
+}
+
+/// What a new workflow lets agents do that no workflow did before.
+fn list_new_rights(new: &WorkflowFacts, before: &BTreeMap<String, WorkflowFacts>) -> Vec<Change> {
+    let widest = |facts: &WorkflowFacts| facts.steps.values().filter_map(|step| step.permission).max();
+    let mut changes = compare_sandboxes(&SandboxRule::Unstated, &new.sandbox);
+    if let Some(permission) = widest(new).filter(|_| widest(new) > before.values().filter_map(widest).max()) {
+        changes.push(Change { text: format!("its agents may {}", permission.as_str()), widens: true });
     }
     changes
 }
@@ -237,6 +247,12 @@ pub(super) fn compare_settings(before: &Config, after: &Config) -> Vec<Change> {
     for (what, old, new) in lists {
         let (more, less) = (format!("agents {what}"), format!("no longer: agents {what}"));
         changes.extend(compare_lists(&more, &less, &old, &new));
+    }
+    // They say which programs are agents, and what those may reach, read and write: nothing of that is compared one by one.
+    let programs = |config: &Config| format!("{:?} {:?}", config.providers, config.agents.programs);
+    if programs(before) != programs(after) {
+        let text = "`[providers]` or the programs of `[agents]` are others: read what they allow".to_owned();
+        changes.push(Change { text, widens: true });
     }
     if old.validators != new.validators {
         let widens = new.validators == crate::config::ExecutionSide::Outside;

@@ -19,7 +19,7 @@ use crate::run::limits::{ModelChoice, cost_terms_of_flow};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct WorkflowFacts {
     pub(super) errors: usize,
-    /// What is said of the whole: limits, parameters, monitors.
+    /// Limits, parameters, monitors and settings of the whole workflow, as `cuegate show --json` names them.
     pub(super) whole: BTreeMap<String, Value>,
     pub(super) steps: BTreeMap<String, StepFacts>,
     pub(super) sandbox: SandboxRule,

@@ -4,7 +4,7 @@
 use std::{
     fs,
     io::{Read as _, Write as _},
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -81,6 +81,7 @@ fn extract_files(root: &Path, commit: &str, into: &Path) -> Result<(), Failure> 
         .map_err(|error| Failure::environment(format!("failed to start git: {error}")))?;
     let failed = |error: std::io::Error| Failure::environment(format!("failed to read `{commit}`: {error}"));
     let (mut input, mut output) = (git.stdin.take(), git.stdout.take().map(std::io::BufReader::new));
+    let mut links = Vec::new();
     for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
         // `MODE TYPE OBJECT\tPATH`
         let entry = String::from_utf8_lossy(entry).into_owned();
@@ -90,15 +91,23 @@ fn extract_files(root: &Path, commit: &str, into: &Path) -> Result<(), Failure> 
         let (Some(input), Some(output)) = (&mut input, &mut output) else { break };
         writeln!(input, "{object}").and_then(|()| input.flush()).map_err(failed)?;
         let bytes = read_object(output).map_err(failed)?;
+        // Git itself writes no such names; a commit of somebody else may have them.
+        if !Path::new(path).components().all(|part| matches!(part, Component::Normal(_))) {
+            return Err(Failure::usage(
+                format!("`{commit}` has a file outside of its folder: `{path}`"),
+                "look at the commit: git would not check it out either",
+            ));
+        }
         let target = into.join(path);
         target.parent().map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
         match mode {
-            "120000" => {
-                std::os::unix::fs::symlink(String::from_utf8_lossy(&bytes).into_owned(), &target)
-                    .map_err(failed)?;
-            }
+            "120000" => links.push((target, String::from_utf8_lossy(&bytes).into_owned())),
             _ => fs::write(&target, bytes).map_err(failed)?,
         }
+    }
+    // Last, so that no file is written through one.
+    for (target, leads_to) in links {
+        std::os::unix::fs::symlink(leads_to, &target).map_err(failed)?;
     }
     drop(input);
     git.wait().map_err(failed)?;
