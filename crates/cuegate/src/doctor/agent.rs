@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::run::start_run::Program;
 use crate::{Failure, providers};
 
-/// What was found of one agent.
+/// The result of trying one agent.
 #[derive(Debug, Clone)]
 pub(crate) struct AgentTrial {
     pub(crate) finding: DoctorFinding,

@@ -156,7 +156,7 @@ pub fn can_run(findings: &[DoctorFinding]) -> bool {
         && findings.iter().filter(|finding| finding.provider).any(|finding| works(&finding))
 }
 
-/// Tries the login of an agent, and says what was found of it.
+/// Tries the login of an agent, and describes its program, its login and its model.
 fn check_agent(agent: &AgentFacts) -> DoctorFinding {
     let checked = |standing: CheckStatus, found: String, hint: Option<String>| DoctorFinding {
         name: agent.name.clone(),

@@ -70,7 +70,7 @@ fn print_record(
         }
         return;
     }
-    // What is left out is counted all the same.
+    // The timeline needs the records that `--after` leaves out.
     for line in timeline.line(record).iter().filter(|_| !is_left_out) {
         print::data_lines(line);
     }

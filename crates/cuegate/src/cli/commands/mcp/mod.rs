@@ -49,7 +49,7 @@ pub(in crate::cli::commands) fn serve_tools(place: &ProjectPlace) -> Result<u8, 
             calls.push(call);
         }
     }
-    // What was asked before the end is answered, but nobody waits any more.
+    // Every call but `wait` is answered before the server ends.
     for call in calls {
         call.join().ok();
     }

@@ -147,7 +147,7 @@ pub(super) fn shorten_text(text: &str, max: usize) -> String {
     }
 }
 
-/// The beginning and the end of a text: what is asked stands at the end.
+/// Keeps the beginning and the end of a text: agents put their question at the end. `max` is in bytes.
 fn shorten_middle(text: &str, max: usize) -> String {
     let line = cuegate_view::clean_to_one_line(text);
     if line.len() <= max {

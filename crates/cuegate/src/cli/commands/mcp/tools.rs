@@ -124,7 +124,8 @@ impl RunTools {
         RunTools { project }
     }
 
-    fn check(&self, call: &CheckCall) -> Result<String, CallError> {
+    /// The findings of a workflow, or of all, from one of them on.
+    fn check(&self, call: &CheckCall) -> Result<Value, CallError> {
         let words = ["check", "--json"].into_iter().chain(call.path.as_deref());
         let found = self.read_json(&words.collect::<Vec<_>>())?;
         let all = found["diagnostics"].as_array().cloned().unwrap_or_default();
@@ -145,7 +146,7 @@ impl RunTools {
         if next < all.len() {
             reply["more"] = json!(format!("{} more: call again with \"from\": {next}", all.len() - next));
         }
-        Ok(reply.to_string())
+        Ok(reply)
     }
 
     fn price(&self, call: &PriceCall) -> Result<String, CallError> {
@@ -156,8 +157,10 @@ impl RunTools {
             return Err(parse_refusal(&String::from_utf8_lossy(&ran.stderr)).into());
         }
         let text = String::from_utf8_lossy(&ran.stdout);
-        let end = text.char_indices().map(|(at, _)| at).take_while(|at| *at <= TEXT_MAX).last().unwrap_or(0);
-        Ok(if text.len() > TEXT_MAX { format!("{}…", &text[..end]) } else { text.into_owned() })
+        Ok(match text.len() > TEXT_MAX {
+            true => format!("{}…", &text[..text.floor_char_boundary(TEXT_MAX)]),
+            false => text.into_owned(),
+        })
     }
 
     fn start(&self, call: StartCall) -> Result<String, CallError> {
@@ -176,7 +179,7 @@ impl RunTools {
         let config = config::load_config(self.project.place().home.root())?;
         call.limits.check(&config.budget.budget()).map_err(CallError)?;
         let checked = self.check(&CheckCall { path: Some(call.workflow.clone()), from: 0 })?;
-        if checked.starts_with("{\"ok\":false") {
+        if checked["ok"] != true {
             return Err(CallError(format!(
                 "nothing was started, because of errors in the workflow: {checked}"
             )));
@@ -216,7 +219,7 @@ impl RunTools {
         Ok(json!({ "run": run, "earlier": false, "at_most": bound, "next": next }).to_string())
     }
 
-    /// What a second start says: the run that there is, and its task, which may be another one.
+    /// The reply to a second start with a key: the run of the first start, with its task.
     fn describe_earlier(&self, run: &RunId) -> Result<String, CallError> {
         let journal = self.project.place().view()?;
         let view = view_of(&*journal, run)?;
@@ -444,7 +447,7 @@ impl ToolServer for RunTools {
                 &["workflow", "key"],
                 json!({
                     "workflow": text(workflow),
-                    "task": text("What is to be done, in words that need no other context"),
+                    "task": text("The task, in words that need no other context"),
                     "params": { "type": "object", "description": "The workflow's parameters" },
                     "limits": limits,
                     "key": text("A name of this task that you choose, such as `fix-iso-weeks`: a second start with it starts nothing"),
@@ -487,7 +490,7 @@ impl ToolServer for RunTools {
 
     fn call_tool(&mut self, name: &str, arguments: &Value) -> Option<ToolReply> {
         let called = match name {
-            "check" => read_call(arguments).and_then(|call| self.check(&call)),
+            "check" => read_call(arguments).and_then(|call| self.check(&call)).map(|found| found.to_string()),
             "price" => read_call(arguments).and_then(|call| self.price(&call)),
             "start" => read_call(arguments).and_then(|call| self.start(call)),
             "wait" => read_call(arguments).and_then(|call| self.wait(&call)),

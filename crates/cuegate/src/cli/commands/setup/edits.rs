@@ -27,7 +27,7 @@ pub(super) struct FileEdit {
     after: Option<String>,
     /// How many of the folders above it go with it if they are empty.
     folders: usize,
-    /// What is left as it is, and why.
+    /// Why the file, or our entry in it, is left as it is.
     pub(super) note: Option<String>,
 }
 
