@@ -3,9 +3,10 @@
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, Instant},
 };
 
-use cuegate_engine::{RunStarted, TreeState};
+use cuegate_engine::{RunStarted, State, TreeState};
 use cuegate_journal::{
     Journal, Liveness as Owning, RunId,
     log::{Durability, LogJournal, Options},
@@ -139,6 +140,30 @@ pub(crate) fn liveness_of_run(journal: &dyn Journal, id: &RunId) -> Result<Liven
         Some(Owning::Dead) => Liveness::Dead,
         Some(Owning::Alive | Owning::Unknown) => Liveness::Alive,
     })
+}
+
+/// How long a process may hold a run after its last record. It sends telemetry meanwhile.
+const RELEASE_MAX: Duration = Duration::from_secs(10);
+
+/// Waits while the process that wrote that a run ended or waits still holds it. Who reads that record may act on the run
+/// at once.
+///
+/// # Errors
+/// When the journal cannot be read. A run that is still held is none: taking its lease says by whom.
+pub(crate) fn wait_for_release(journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
+    let until = Instant::now() + RELEASE_MAX;
+    while journal.holder(id)?.is_some_and(|lease| lease.owner.liveness() == Owning::Alive)
+        && is_at_rest(journal, id)?
+        && Instant::now() < until
+    {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Whether the last record of a run says that it ended or waits.
+fn is_at_rest(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
+    Ok(matches!(cuegate_runner::read_run(journal, id)?.state, State::Ended { .. } | State::Suspended(_)))
 }
 
 /// The tree with which a run started, or the run whose worktree it follows.

@@ -40,7 +40,7 @@ use crate::config::AgentAssignment;
 use crate::config::Config;
 use crate::definition::KeptFiles;
 use crate::github::{effect_plan, reconnect_run};
-use crate::{Failure, definition, providers};
+use crate::{Failure, definition, project, providers};
 
 /// The options of `resume`; `None` keeps the earlier value.
 #[derive(Debug, Clone, Default)]
@@ -242,6 +242,7 @@ pub(crate) fn newest_in_worktrees(
 /// When another process drives it, or the provider, the journal or this machine fails.
 pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Result<PreparedRun, Failure> {
     let Host { home, journal, program, config } = host;
+    project::wait_for_release(&**journal, id)?;
     let entries = cuegate_runner::read_records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
     let (recorded, settings) = reload_with(&**journal, id, &run)?;

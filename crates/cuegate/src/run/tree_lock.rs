@@ -15,7 +15,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::Failure;
+use crate::{Failure, project};
 
 /// The lock of a working tree. The kernel releases it when the process dies.
 #[derive(Debug)]
@@ -48,10 +48,20 @@ impl TreeLock {
         mut waiting: Waiting<'_>,
     ) -> Result<TreeLock, Failure> {
         let (path, mut file) = open_lock_file(home, made_by)?;
+        let mut has_waited = false;
         while !try_lock_file(&file, &path)? {
-            let other = read_holder_name(&mut file);
+            let holder = read_holder(&mut file);
+            // Without a name, the other process is about to write it or to release the lock.
+            let other = holder.as_ref().map_or("another process".to_owned(), |run| format!("run {run}"));
             match &mut waiting {
                 Some(tell) => tell(&other),
+                None if !has_waited => {
+                    has_waited = true;
+                    if let (Some(run), Some(journal)) = (&holder, project::open_journal_read_only(home)?) {
+                        project::wait_for_release(&*journal, run)?;
+                        continue;
+                    }
+                }
                 None => {
                     let message = format!("{other} works in this working tree");
                     return Err(Failure::usage(message, hint.to_owned()));
@@ -89,14 +99,10 @@ fn try_lock_file(file: &File, path: &std::path::Path) -> Result<bool, Failure> {
     }
 }
 
-fn read_holder_name(file: &mut File) -> String {
+fn read_holder(file: &mut File) -> Option<RunId> {
     let mut name = String::new();
-    let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.take(100).read_to_string(&mut name));
-    match read {
-        Ok(1..) => format!("run {name}"),
-        // The other process is about to write its name.
-        _ => "another process".to_owned(),
-    }
+    file.seek(SeekFrom::Start(0)).and_then(|_| file.take(100).read_to_string(&mut name)).ok()?;
+    name.parse().ok()
 }
 
 fn failure_of_lock_error(what: &str, path: &std::path::Path, error: &std::io::Error) -> Failure {

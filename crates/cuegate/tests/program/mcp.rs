@@ -353,6 +353,38 @@ fn a_run_is_cancelled_and_a_stopped_one_resumed() {
     office.project.all_gone();
 }
 
+/// A process holds its run for a while after it wrote that the run waits or ended: here until the collector took the
+/// telemetry.
+#[test]
+fn who_reads_of_a_wait_or_an_end_may_act_at_once() {
+    let collector = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = collector.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in collector.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(700));
+                drop(stream);
+            });
+        }
+    });
+    let office = Office::new(&format!("[otel]\nendpoint = \"http://{address}\"\n"));
+    office.put("question");
+    let mut client = office.client();
+    let run = client.start("a")["run"].as_str().unwrap().to_owned();
+    client.wait(&run);
+    client.call("act", json!({ "run": run, "action": "answer", "text": "Blue" }));
+    assert_eq!(client.wait(&run)["state"], "completed");
+    let begin = ["run", "it", "Do it", "--budget-calls", "9", "--detach", "--json"];
+    let here = office.project.run(&begin).json()["run"].as_str().unwrap().to_owned();
+    until("it ended", || office.project.run(&["status", &here, "--json"]).json()["state"] == "completed");
+    let next = office.project.run(&["run", "it", "Do it", "--budget-calls", "9"]);
+    assert_eq!(next.code, 0, "{}", next.stderr);
+    let undone = office.project.run(&["undo", "last"]);
+    assert_eq!(undone.code, 0, "{}", undone.stderr);
+    drop(client);
+    office.project.all_gone();
+}
+
 /// What the tools do, the commands do too.
 #[test]
 fn commands_go_on_in_the_background() {
