@@ -55,8 +55,8 @@ pub use coverage::{
 };
 pub use failure_lines::{failure_lines, output_tail};
 pub use findings::{
-    CheckedDefinition, FindingGroup, build_sarif_log, check_json, group_findings, render_finding_line,
-    render_github_annotations,
+    CheckedDefinition, FindingGroup, build_code_quality_report, build_sarif_log, check_json, group_findings,
+    render_finding_line, render_github_annotations,
 };
 pub use fork::{describe_fork, list_unrepeated_effects};
 pub use format::{

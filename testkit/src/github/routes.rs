@@ -19,7 +19,13 @@ pub(super) fn answer(
         return (401, json!({"message": "Requires authentication"}));
     }
     if path == "/user" {
-        return (200, json!({"login": state.user(token)}));
+        // A token of an app belongs to no user.
+        return match state.user(token) {
+            app if app.ends_with("[bot]") => {
+                (403, json!({"message": "Resource not accessible by integration"}))
+            }
+            login => (200, json!({"login": login})),
+        };
     }
     if path == "/graphql" {
         return (200, graphql(state, body));

@@ -95,7 +95,7 @@ impl State {
     pub(super) fn comment_json(&self, comment: &Stored) -> Value {
         let Stored { id, issue, user, body, .. } = comment;
         json!({
-            "id": id, "body": body, "user": {"login": user},
+            "id": id, "body": body, "user": {"login": user, "type": if user.ends_with("[bot]") { "Bot" } else { "User" }},
             "html_url": format!("{}/{}/issues/{issue}#issuecomment-{id}", self.url, self.repository),
         })
     }

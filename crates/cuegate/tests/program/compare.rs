@@ -1,5 +1,6 @@
 //! `compare` of revisions of a real repository.
 
+use cuegate_testkit::github::{Fault, GithubStandin};
 use serde_json::{Value, json};
 
 use crate::support::Project;
@@ -179,4 +180,46 @@ fn workflows_come_and_go_and_are_renamed() {
     project.write("cuegate.toml", "[budget]\nusd = \"much\"\n");
     let ran = project.run(&["compare", "HEAD"]);
     assert!(ran.code == 2 && ran.stderr.contains("the working tree: "), "{}", ran.stderr);
+}
+
+#[test]
+fn one_comment_follows_a_pull_request() {
+    let project = project();
+    let standin = GithubStandin::start("owner/name");
+    standin.pull(5, "More", "Fine", ("a", 1, "b"));
+    let api = |url: &str| format!("{SETTINGS}[github]\napi = \"{url}\"\nrepository = \"owner/name\"\n");
+    project.write("cuegate.toml", &api(&standin.url()));
+    project.git(&["commit", "-qam", "settings"]);
+    let compare = |code: i32, said: &str| {
+        let ran = project.run(&["compare", "HEAD", "--comment", "5", "--max-usd", "100"]);
+        assert!(
+            ran.code == code && (ran.stdout + &ran.stderr).contains(said),
+            "{code} {said}: {}",
+            ran.stderr
+        );
+        standin.comments(5)
+    };
+    assert!(compare(0, "none was written").is_empty(), "nothing changed");
+    // A stranger writes what looks like ours.
+    standin.comment(5, "mallory", "<!-- cuegate compare -->\nall is well");
+    project.write(".takt/workflows/it.yaml", &WORKFLOW.replace("max_steps: 8", "max_steps: 12"));
+    let comments = compare(0, "#issuecomment-");
+    assert!(
+        comments.len() == 2 && comments[1].contains("raises the worst case from $48.00 to $72.00"),
+        "{comments:?}"
+    );
+    project.write(".takt/workflows/it.yaml", &WORKFLOW.replace("max_steps: 8", "max_steps: 20"));
+    let comments = compare(1, "refused: ");
+    assert!(
+        comments.len() == 2 && comments[1].contains("to $120.00") && comments[1].contains("❌ a run of `it`")
+    );
+    // What is under review does not choose where the token is sent.
+    project.write("cuegate.toml", &api("http://127.0.0.1:1"));
+    project.git(&["checkout", "-q", ".takt"]);
+    assert!(compare(0, "comment http")[1].contains("No workflow changed"));
+    standin.fault(Fault::NoRight, "POST", "/comments", 9);
+    standin.fault(Fault::NoRight, "PATCH", "/comments", 9);
+    project.write("cuegate.toml", SETTINGS);
+    project.write(".takt/workflows/it.yaml", &WORKFLOW.replace("max_steps: 8", "max_steps: 9"));
+    compare(4, "the token needs the right to write pull requests");
 }

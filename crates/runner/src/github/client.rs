@@ -10,6 +10,7 @@ use ureq::{
 };
 
 use super::{
+    effects::truncate_body,
     error::GithubError,
     objects::{Comment, Issue, PullRequest, User},
 };
@@ -145,6 +146,38 @@ impl Github {
     /// As for every request. After an [ambiguous](GithubError::is_ambiguous) one the comment may exist.
     pub fn create_comment(&self, number: u64, body: &str) -> Answer<Comment> {
         self.send(Method::POST, &self.path(&format!("issues/{number}/comments")), &json!({ "body": body }))
+    }
+
+    /// Writes the one comment on an issue or pull request that begins with a line `marker`: creates it, or replaces the
+    /// text of the one that this token wrote. Without an earlier one and a text that is `worth_a_comment`, nothing happens.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn write_marked_comment(
+        &self,
+        number: u64,
+        marker: &str,
+        text: &str,
+        worth_a_comment: bool,
+    ) -> Answer<Option<Comment>> {
+        let login = self.login()?;
+        // Anybody may write the marker, and change such a comment afterwards.
+        let is_own = |comment: &Comment| match (&login, &comment.user) {
+            (Some(login), Some(user)) => *login == user.login,
+            (None, Some(user)) => user.kind == "Bot",
+            (_, None) => false,
+        };
+        let is_marked = |comment: &Comment| {
+            comment.body.as_deref().is_some_and(|body| body.lines().next() == Some(marker))
+        };
+        let earlier = self.comments(number)?.into_iter().find(|one| is_marked(one) && is_own(one));
+        let body = truncate_body(&format!("{marker}\n{text}"));
+        match earlier {
+            Some(earlier) if earlier.body.as_deref() == Some(body.as_str()) => Ok(Some(earlier)),
+            Some(earlier) => self.edit_comment(earlier.id, &body).map(Some),
+            None if worth_a_comment => self.create_comment(number, &body).map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Replaces the text of a comment.

@@ -196,7 +196,7 @@ fn write_request_note(path: &Path) -> std::io::Result<()> {
     file.sync_all()
 }
 
-fn truncate_body(text: &str) -> String {
+pub(super) fn truncate_body(text: &str) -> String {
     if text.chars().count() <= TEXT_CHARS_MAX {
         return text.to_owned();
     }

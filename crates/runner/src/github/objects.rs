@@ -43,6 +43,9 @@ pub struct Label {
 pub struct User {
     /// The name.
     pub login: String,
+    /// `User`, `Bot`, `Organization`.
+    #[serde(default, rename = "type")]
+    pub kind: String,
 }
 
 /// A comment on an issue, on a pull request or on a line of one, or a review.

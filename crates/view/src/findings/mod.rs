@@ -1,10 +1,12 @@
 //! Findings about a definition: `cuegate/check/v1`, one line each, and what other programs read.
 
 mod github;
+mod gitlab;
 mod group;
 mod sarif;
 
 pub use github::render_github_annotations;
+pub use gitlab::build_code_quality_report;
 pub use group::{FindingGroup, group_findings};
 pub use sarif::{CheckedDefinition, build_sarif_log};
 

@@ -5,12 +5,15 @@ mod facts;
 mod render;
 mod revision;
 
+use std::path::Path;
+
 use clap::Args;
 use cuegate_runner::StateDir;
 
 use super::ProjectPlace;
 use crate::cli::print;
-use crate::config::{Usd, load_config};
+use crate::config::{Config, Usd, load_config};
+use crate::github::{GithubConnection, connect_queue};
 use crate::{Failure, exit};
 use difference::{Change, WorkflowDifference, compare_settings, compare_workflows};
 use facts::collect_workflows;
@@ -29,6 +32,9 @@ pub(crate) struct CompareArgs {
     /// Fail if agents may do more than before
     #[arg(long)]
     pub(crate) no_wider_permissions: bool,
+    /// Also write it into one comment of this pull request on GitHub; later calls edit it
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) comment: Option<u64>,
     /// Print Markdown, for a comment
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
@@ -36,6 +42,9 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// The first line of the comment, by which it is found again.
+const COMMENT_MARKER: &str = "<!-- cuegate compare -->";
 
 /// Everything that differs.
 struct Comparison {
@@ -48,6 +57,12 @@ struct Comparison {
 }
 
 impl Comparison {
+    /// Whether nothing differs.
+    fn is_empty(&self) -> bool {
+        self.settings.is_empty()
+            && self.workflows.iter().all(|workflow| workflow.fate == difference::Fate::Same)
+    }
+
     fn widens(&self) -> bool {
         let changes = self.workflows.iter().flat_map(|workflow| &workflow.changes);
         changes.chain(&self.settings).any(|change| change.widens)
@@ -93,11 +108,37 @@ pub(in crate::cli::commands) fn compare_revisions(
     } else {
         print::print_data(&render_text(&comparison));
     }
+    if let Some(number) = args.comment {
+        // Of the side that was reviewed: a change must not choose where the token is sent.
+        write_comment(&comparison, root, &old, number)?;
+    }
     if comparison.refused.is_empty() {
         return Ok(exit::DONE);
     }
     comparison.refused.iter().for_each(|why| print::print_important(&format!("refused: {why}")));
     Ok(exit::BAD_END)
+}
+
+/// Writes a comparison into the comment of a pull request. Where nothing changed and there is none, none is written.
+fn write_comment(comparison: &Comparison, root: &Path, config: &Config, number: u64) -> Result<(), Failure> {
+    let without = "without `--comment` it is only printed";
+    let why = "the comparison goes into a comment";
+    let GithubConnection { client, .. } = connect_queue(root, config, "origin", why, without)?;
+    let mut text = render_markdown(comparison);
+    for why in &comparison.refused {
+        text.push_str(&format!("\n\n❌ {}", cuegate_view::clean_to_one_line(why)));
+    }
+    let is_worth_it = !comparison.is_empty() || !comparison.refused.is_empty();
+    let written =
+        client.write_marked_comment(number, COMMENT_MARKER, &text, is_worth_it).map_err(|error| Failure {
+            hint: Some(format!("the token needs the right to write pull requests; {without}")),
+            ..Failure::environment(format!("cannot comment on #{number} of {}: {error}", client.repository()))
+        })?;
+    print::print_line(&match written {
+        Some(comment) => format!("comment {}", comment.html_url),
+        None => format!("nothing changed, and #{number} has no comment of this: none was written"),
+    });
+    Ok(())
 }
 
 fn apply_policy(comparison: &Comparison, args: &CompareArgs) -> Vec<String> {

@@ -23,7 +23,7 @@ fn describe_bound(bound: Bound) -> String {
 /// The sentence about the worst case; `None` if it is as it was.
 fn describe_worst_case(workflow: &WorkflowDifference) -> Option<String> {
     if workflow.errors > 0 {
-        return Some(format!("has {} errors, so it does not run", workflow.errors));
+        return Some(format!("has {}, so it does not run", plural(workflow.errors as u64, "error")));
     }
     match (workflow.before, workflow.after) {
         (None, Some(after)) => Some(format!("is new, at most {}", describe_bound(after))),

@@ -66,6 +66,8 @@ pub(crate) enum CheckFormat {
     Json,
     /// GitHub workflow annotations
     Github,
+    /// A code quality report of GitLab
+    Gitlab,
     /// SARIF 2.1.0, for code hosts and editors
     Sarif,
 }
@@ -172,13 +174,12 @@ pub(in crate::cli::commands) fn report_findings(checked: &[DefinitionCheck], arg
                 ));
             }
         }
+        CheckFormat::Gitlab => {
+            print::print_json(&cuegate_view::build_code_quality_report(&lend_findings(checked), args.strict));
+        }
         CheckFormat::Sarif => {
-            let checked: Vec<CheckedDefinition<'_>> = checked
-                .iter()
-                .map(|found| CheckedDefinition { diagnostics: &found.diagnostics, sources: &found.sources })
-                .collect();
             print::print_json(&cuegate_view::build_sarif_log(
-                &checked,
+                &lend_findings(checked),
                 &explain::collect_finding_codes(),
                 env!("CARGO_PKG_VERSION"),
                 args.strict,
@@ -186,6 +187,13 @@ pub(in crate::cli::commands) fn report_findings(checked: &[DefinitionCheck], arg
         }
     }
     if errors == 0 { exit::DONE } else { exit::USAGE }
+}
+
+fn lend_findings(checked: &[DefinitionCheck]) -> Vec<CheckedDefinition<'_>> {
+    checked
+        .iter()
+        .map(|found| CheckedDefinition { diagnostics: &found.diagnostics, sources: &found.sources })
+        .collect()
 }
 
 /// Checks one definition, interactive and headless.

@@ -31,9 +31,9 @@ pub(in crate::cli::commands) fn watch_definitions(
     let text = match args.format() {
         CheckFormat::Text => true,
         CheckFormat::Json => false,
-        CheckFormat::Github | CheckFormat::Sarif => {
+        CheckFormat::Github | CheckFormat::Gitlab | CheckFormat::Sarif => {
             return Err(Failure::usage(
-                "`--watch` prints only text or JSON, not `--format github` or `sarif`",
+                "`--watch` prints only text or JSON, not `--format github`, `gitlab` or `sarif`",
                 "omit `--format`, or use `--json`",
             ));
         }
