@@ -223,3 +223,36 @@ fn one_comment_follows_a_pull_request() {
     project.write(".takt/workflows/it.yaml", &WORKFLOW.replace("max_steps: 8", "max_steps: 9"));
     compare(4, "the token needs the right to write pull requests");
 }
+
+/// Runs of this machine are decided again by the changed definition.
+#[test]
+fn recorded_runs_say_what_a_change_does() {
+    let project = project();
+    let answer =
+        |step: &str, outcome: &str| json!({"step": step, "output": {"outcome": outcome, "response": "ok"}});
+    let straight = [("work", "Done"), ("look", "Fine")];
+    let again = [("work", "Done"), ("look", "Wrong"), ("work", "Done"), ("look", "Fine")];
+    for visits in [&straight[..], &again] {
+        let answers: Vec<Value> = visits.iter().map(|(step, outcome)| answer(step, outcome)).collect();
+        project.script("script.json", &json!(answers));
+        let ran = project.run(&["run", "it", "Do it", "--script", "script.json", "--budget-calls", "9"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    let replayed = |now: &str| {
+        project.write(".takt/workflows/it.yaml", now);
+        let json = compare(&project, &["HEAD"]);
+        let text = project.run(&["compare", "HEAD"]).stdout;
+        (json["replayed"][0].clone(), text)
+    };
+    let (json, text) = replayed(&WORKFLOW.replace("Wrong, next: work", "Wrong, next: ABORT"));
+    assert_eq!((&json["workflow"], &json["same"]), (&json!("it"), &json!(1)), "{json}");
+    assert_eq!(json["other"].as_array().unwrap().len(), 1, "{json}");
+    assert!(
+        text.contains("2 recorded runs of `it` would now go: 1 as recorded, 1 by another path ("),
+        "{text}"
+    );
+    let (json, _) = replayed(&WORKFLOW.replace("Look at it.", "Look closely."));
+    assert_eq!(json["open"].as_array().unwrap().len(), 2, "{json}");
+    // What did not change is not replayed.
+    assert_eq!(replayed(WORKFLOW).0, Value::Null);
+}

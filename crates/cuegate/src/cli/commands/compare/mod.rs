@@ -2,6 +2,7 @@
 
 mod difference;
 mod facts;
+mod recorded_runs;
 mod render;
 mod revision;
 
@@ -17,6 +18,7 @@ use crate::github::{GithubConnection, connect_queue};
 use crate::{Failure, exit};
 use difference::{Change, WorkflowDifference, compare_settings, compare_workflows};
 use facts::collect_workflows;
+use recorded_runs::{ReplayedRuns, replay_recorded_runs};
 use render::{render_json, render_markdown, render_text};
 use revision::ComparedSide;
 
@@ -52,6 +54,8 @@ struct Comparison {
     head: String,
     workflows: Vec<WorkflowDifference>,
     settings: Vec<Change>,
+    /// What the recorded runs of the changed workflows would do.
+    replayed: Vec<ReplayedRuns>,
     /// What the policy does not allow.
     refused: Vec<String>,
 }
@@ -80,12 +84,13 @@ pub(in crate::cli::commands) fn compare_revisions(
         Some(head) => ComparedSide::open(root, &place.here, head)?,
         None => ComparedSide::working_tree(root),
     };
+    let place_of_side = |side: &ComparedSide| ProjectPlace {
+        here: side.folder.clone(),
+        home: StateDir::new(&side.folder),
+        builtins: place.builtins.clone(),
+    };
     let read = |side: &ComparedSide| {
-        let place = ProjectPlace {
-            here: side.folder.clone(),
-            home: StateDir::new(&side.folder),
-            builtins: place.builtins.clone(),
-        };
+        let place = place_of_side(side);
         let config = load_config(&side.folder).map_err(|failure| Failure {
             message: format!("{}: {}", side.name, failure.message),
             ..failure
@@ -98,8 +103,10 @@ pub(in crate::cli::commands) fn compare_revisions(
         head: head.name.clone(),
         workflows: compare_workflows(&before, &after),
         settings: compare_settings(&old, &new),
+        replayed: Vec::new(),
         refused: Vec::new(),
     };
+    comparison.replayed = replay_recorded_runs(place, &place_of_side(&head), &new, &comparison.workflows)?;
     comparison.refused = apply_policy(&comparison, args);
     if args.json {
         print::print_json(&render_json(&comparison));
@@ -124,10 +131,7 @@ fn write_comment(comparison: &Comparison, root: &Path, config: &Config, number: 
     let without = "without `--comment` it is only printed";
     let why = "the comparison goes into a comment";
     let GithubConnection { client, .. } = connect_queue(root, config, "origin", why, without)?;
-    let mut text = render_markdown(comparison);
-    for why in &comparison.refused {
-        text.push_str(&format!("\n\n❌ {}", cuegate_view::clean_to_one_line(why)));
-    }
+    let text = render_markdown(comparison);
     let is_worth_it = !comparison.is_empty() || !comparison.refused.is_empty();
     let written =
         client.write_marked_comment(number, COMMENT_MARKER, &text, is_worth_it).map_err(|error| Failure {

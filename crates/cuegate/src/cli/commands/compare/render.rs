@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::Comparison;
 use super::difference::{Change, Fate, WorkflowDifference};
 use super::facts::Bound;
+use super::recorded_runs::ReplayedRuns;
 
 pub(super) fn format_usd(micro: u64) -> String {
     format_money(Some(micro as f64 / 1e6))
@@ -102,6 +103,7 @@ pub(super) fn render_text(comparison: &Comparison) -> String {
         (true, _) => format!("\nnothing changed: {same}"),
         (false, _) => format!("\nas before: {same}"),
     });
+    lines.extend(comparison.replayed.iter().map(ReplayedRuns::describe));
     lines.extend(advise_money(comparison).map(str::to_owned));
     lines.join("\n")
 }
@@ -155,6 +157,7 @@ pub(super) fn render_markdown(comparison: &Comparison) -> String {
     if !changes.is_empty() {
         lines.push(changes.join("\n"));
     }
+    lines.extend(comparison.replayed.iter().map(|replayed| escape_cell(&replayed.describe())));
     lines.extend(comparison.refused.iter().map(|why| format!("❌ {}", escape_cell(why))));
     lines.extend(advise_money(comparison).map(str::to_owned));
     lines.join("\n\n")
@@ -189,6 +192,7 @@ pub(super) fn render_json(comparison: &Comparison) -> Value {
         .collect();
     json!({
         "schema": "cuegate/compare/v1", "base": comparison.base, "head": comparison.head, "workflows": workflows,
-        "settings": changes(&comparison.settings), "wider": comparison.widens(), "refused": comparison.refused,
+        "settings": changes(&comparison.settings), "wider": comparison.widens(),
+        "replayed": comparison.replayed.iter().map(ReplayedRuns::to_json).collect::<Vec<_>>(), "refused": comparison.refused,
     })
 }
