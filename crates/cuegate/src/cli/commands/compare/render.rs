@@ -27,6 +27,9 @@ fn describe_worst_case(workflow: &WorkflowDifference) -> Option<String> {
         return Some(format!("has {}, so it does not run", plural(workflow.errors as u64, "error")));
     }
     match (workflow.before, workflow.after) {
+        (None, Some(after)) if workflow.fate != Fate::New => {
+            Some(format!("has no errors any more, at most {}", describe_bound(after)))
+        }
         (None, Some(after)) => Some(format!("is new, at most {}", describe_bound(after))),
         (Some(_), None) => Some("is gone".to_owned()),
         (Some(before), Some(after)) if before != after => {
@@ -113,9 +116,38 @@ fn describe_change(change: &Change) -> String {
     format!("{}{wider}", clean_to_one_line(&change.text))
 }
 
-/// A text in a table of Markdown.
-fn escape_cell(text: &str) -> String {
-    clean_to_one_line(text).replace('|', "\\|").replace('<', "&lt;").replace('@', "&#64;")
+/// A text in Markdown, in which names of others are between backticks or not: whatever they hold stays text. What is between
+/// two backticks is code; everything else is escaped.
+fn escape_markdown(text: &str) -> String {
+    let line = clean_to_one_line(text);
+    let parts: Vec<&str> = line.split('`').collect();
+    let mut escaped = String::new();
+    for (at, part) in parts.iter().enumerate() {
+        let is_last = at + 1 == parts.len();
+        if at % 2 == 1 && !is_last {
+            escaped.push_str(&format!("`{}`", part.replace('|', "\\|")));
+            continue;
+        }
+        if at % 2 == 1 {
+            // One without its counterpart.
+            escaped.push_str("\\`");
+        }
+        for character in part.chars() {
+            match character {
+                '\\' | '*' | '_' | '[' | ']' | '|' | '~' => escaped.extend(['\\', character]),
+                '<' => escaped.push_str("&lt;"),
+                '>' => escaped.push_str("&gt;"),
+                '@' => escaped.push_str("&#64;"),
+                other => escaped.push(other),
+            }
+        }
+    }
+    escaped
+}
+
+/// A name between backticks.
+fn quote_name(name: &str) -> String {
+    escape_markdown(&format!("`{}`", name.replace('`', "'")))
 }
 
 pub(super) fn render_markdown(comparison: &Comparison) -> String {
@@ -123,7 +155,7 @@ pub(super) fn render_markdown(comparison: &Comparison) -> String {
     let raised: Vec<String> = list_differing(comparison)
         .filter_map(|workflow| {
             let text = describe_worst_case(workflow)?;
-            Some(format!("**`{}` {}.**", escape_cell(&workflow.name), escape_cell(&text)))
+            Some(format!("**{} {}.**", quote_name(&workflow.name), escape_markdown(&text)))
         })
         .collect();
     lines.push("### Workflows".to_owned());
@@ -141,9 +173,9 @@ pub(super) fn render_markdown(comparison: &Comparison) -> String {
             let bound = |bound: Option<Bound>| bound.map_or_else(|| "–".to_owned(), describe_bound);
             let now = if workflow.errors > 0 { "errors".to_owned() } else { bound(workflow.after) };
             table.push_str(&format!(
-                "\n| `{}` | {} | {} | {now} |",
-                escape_cell(&workflow.name),
-                escape_cell(&describe_fate(workflow)),
+                "\n| {} | {} | {} | {now} |",
+                quote_name(&workflow.name),
+                escape_markdown(&describe_fate(workflow)),
                 bound(workflow.before)
             ));
         }
@@ -152,13 +184,15 @@ pub(super) fn render_markdown(comparison: &Comparison) -> String {
     let changes: Vec<String> = list_differing(comparison)
         .flat_map(|workflow| workflow.changes.iter().map(|change| (workflow.name.as_str(), change)))
         .chain(comparison.settings.iter().map(|change| ("settings", change)))
-        .map(|(name, change)| format!("- {}: {}", escape_cell(name), escape_cell(&describe_change(change))))
+        .map(|(name, change)| {
+            format!("- {}: {}", escape_markdown(name), escape_markdown(&describe_change(change)))
+        })
         .collect();
     if !changes.is_empty() {
         lines.push(changes.join("\n"));
     }
-    lines.extend(comparison.replayed.iter().map(|replayed| escape_cell(&replayed.describe())));
-    lines.extend(comparison.refused.iter().map(|why| format!("❌ {}", escape_cell(why))));
+    lines.extend(comparison.replayed.iter().map(|replayed| escape_markdown(&replayed.describe())));
+    lines.extend(comparison.refused.iter().map(|why| format!("❌ {}", escape_markdown(why))));
     lines.extend(advise_money(comparison).map(str::to_owned));
     lines.join("\n\n")
 }
@@ -195,4 +229,22 @@ pub(super) fn render_json(comparison: &Comparison) -> Value {
         "settings": changes(&comparison.settings), "wider": comparison.widens(),
         "replayed": comparison.replayed.iter().map(ReplayedRuns::to_json).collect::<Vec<_>>(), "refused": comparison.refused,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{escape_markdown, quote_name};
+
+    #[test]
+    fn names_of_others_stay_text() {
+        assert_eq!(escape_markdown("`a` may edit, was plan"), "`a` may edit, was plan");
+        assert_eq!(
+            escape_markdown("a|b <i> @org **x** [l](u)"),
+            "a\\|b &lt;i&gt; &#64;org \\*\\*x\\*\\* \\[l\\](u)"
+        );
+        // A name that ends the span of another one: what follows is escaped, and the rest is a span again.
+        assert_eq!(escape_markdown("`a` **b** `c` is new"), "`a` \\*\\*b\\*\\* `c` is new");
+        assert_eq!(escape_markdown("`a` ![p](u) `"), "`a` !\\[p\\](u) \\`");
+        assert_eq!(quote_name("a` ![p](u) `|b"), "`a' ![p](u) '\\|b`");
+    }
 }

@@ -1,0 +1,106 @@
+//! What differs in the settings of the project.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::difference::{Change, compare_lists, plain_change};
+use crate::config::Config;
+
+/// Settings that change what a run costs, how long it waits or what is kept, and nothing of what agents, commands and this
+/// program may do. All others may widen that: a key that is not known here counts as one.
+const HARMLESS: [&str; 14] = [
+    "budget.",
+    "models.",
+    "prices.",
+    "retention.",
+    "run.baseline",
+    "run.call_timeout",
+    "run.idle_warning",
+    "run.quality_gate_retries",
+    "run.repairs_max",
+    "run.same_answers_max",
+    "run.wait_max",
+    "run.width",
+    "takt.phases",
+    "verdict.",
+];
+/// Settings that hold back: also what takes one away may widen.
+const HOLDING: [&str; 2] = ["boundary.", "sandbox."];
+/// Lists in `[sandbox]` that only give.
+const GIVING: [(&str, &str); 4] = [
+    ("sandbox.hosts", "may reach"),
+    ("sandbox.caches", "may write"),
+    ("sandbox.readable", "may read"),
+    ("sandbox.environment", "get the variable"),
+];
+/// The longest value that is told, in characters.
+const VALUE_MAX: usize = 80;
+
+/// The settings that differ, by key.
+pub(super) fn compare_settings(before: &Config, after: &Config) -> Vec<Change> {
+    let (old, new) = (read_settings(before), read_settings(after));
+    let mut changes = Vec::new();
+    for (key, what) in GIVING {
+        let list = |settings: &BTreeMap<String, Value>| -> BTreeSet<String> {
+            let words = settings.get(key).and_then(Value::as_array).into_iter().flatten();
+            words.map(|word| word.as_str().map_or_else(|| word.to_string(), str::to_owned)).collect()
+        };
+        let (more, less) = (format!("agents {what}"), format!("no longer: agents {what}"));
+        changes.extend(compare_lists(&more, &less, &list(&old), &list(&new)));
+    }
+    let keys: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    for key in keys.into_iter().filter(|key| !GIVING.iter().any(|(giving, _)| giving == key)) {
+        if old.get(key) == new.get(key) {
+            continue;
+        }
+        let is_under = |begins: &[&str]| begins.iter().any(|begin| key.starts_with(begin));
+        let takes_away = matches!(new.get(key), None | Some(Value::Bool(false)));
+        let text = format!(
+            "setting `{key}`: {}, was {}",
+            show_value(key, new.get(key)),
+            show_value(key, old.get(key))
+        );
+        changes.push(match is_under(&HARMLESS) || (takes_away && !is_under(&HOLDING)) {
+            true => plain_change(text),
+            false => Change { text, widens: true },
+        });
+    }
+    changes
+}
+
+/// The settings by their keys, as `sandbox.hosts`.
+fn read_settings(config: &Config) -> BTreeMap<String, Value> {
+    let mut settings = BTreeMap::new();
+    let source = serde_json::from_str(&config.source).unwrap_or_default();
+    flatten_value(String::new(), source, &mut settings);
+    settings
+}
+
+fn flatten_value(key: String, value: Value, into: &mut BTreeMap<String, Value>) {
+    match value {
+        Value::Object(entries) => {
+            for (name, value) in entries {
+                let key = if key.is_empty() { name } else { format!("{key}.{name}") };
+                flatten_value(key, value, into);
+            }
+        }
+        Value::Null => {}
+        value => {
+            into.insert(key, value);
+        }
+    }
+}
+
+/// A value for a reader; one that may be a secret is not told.
+fn show_value(key: &str, value: Option<&Value>) -> String {
+    let key = key.to_ascii_lowercase();
+    let is_secret =
+        ["header", "key", "password", "secret", "token", "webhook"].iter().any(|word| key.contains(word));
+    match value {
+        None => "unset".to_owned(),
+        Some(value @ (Value::Bool(_) | Value::Number(_))) => value.to_string(),
+        Some(_) if is_secret => "another one".to_owned(),
+        Some(value) => cuegate_view::shorten_end(&value.to_string(), VALUE_MAX),
+    }
+}
