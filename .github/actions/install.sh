@@ -3,9 +3,10 @@
 # checksum of the release, and the one given.
 set -eu
 
-version=$1
+version=${1#v}
 folder=$2
-wanted=${3:-}
+wanted=$(printf %s "${3:-}" | tr -d '[:space:]')
+wanted=${wanted#sha256:}
 releases=${CUEGATE_RELEASES:-https://github.com/cuegate/cuegate/releases/download}
 
 fail() {

@@ -309,12 +309,15 @@ fn what_is_broken_is_annotated_and_compared_all_the_same() {
     assert!(summary.contains("### Workflows") && summary.contains("| errors |"), "{summary}");
     assert!(standin.comments(5)[0].contains("**`it` has 1 error, so it does not run.**"));
     // A folder without workflows is an error, and no empty report is offered.
+    runner.set("inputs.strict", "True");
+    assert_eq!(runner.codes("check").0[1], Some(2), "no flag is off because nobody knows its value");
     let empty = Project::empty();
     empty.write("a.txt", "a\n");
     empty.init();
     let mut runner = Runner::new(empty.path(), &standin);
     let (codes, said) = runner.codes("check");
-    assert_eq!(codes[1], Some(2), "{said}");
+    assert_eq!(codes, [Some(0), Some(0), Some(2)], "{said}");
+    assert!(said.contains("no workflows in this folder"), "{said}");
     assert!(!runner.values.contains_key("steps.check.outputs.sarif"));
 }
 
@@ -337,11 +340,40 @@ fn pushes_and_named_revisions_are_compared() {
     let (codes, said) = runner.codes("check");
     assert_eq!(codes, [Some(0), Some(0), Some(0)], "{said}");
     assert!(said.contains("::notice title=cuegate::nothing to compare with"), "{said}");
-    // A branch that the shallow clone does not have.
-    runner.set("inputs.base", "main");
+    // After a forced push.
+    runner.set("github.event.before", &"e".repeat(40));
     let (codes, said) = runner.codes("check");
     assert_eq!(codes, [Some(0), Some(0), Some(0)], "{said}");
+    // A branch that the shallow clone does not have, and which must not pass for another one.
+    runner.set("inputs.base", "main");
+    let shadow = request.clone.path().join("FETCH_HEAD");
+    fs::create_dir_all(&shadow).unwrap();
+    let (codes, said) = runner.codes("check");
+    assert_eq!(codes, [Some(0), Some(0), Some(0)], "{said}");
+    assert!(runner.summary().matches("lowers the worst case").count() == 2, "{}", runner.summary());
+    for base in ["main~7", "--upload-pack=touch${IFS}pwned;false"] {
+        runner.set("inputs.base", base);
+        let (codes, said) = runner.codes("check");
+        assert_eq!(codes, [Some(0), Some(0), Some(2)], "{said}");
+        assert!(said.contains("::error title=cuegate::cannot fetch the base"), "{said}");
+    }
+    assert!(!request.clone.path().join("pwned").exists());
     assert!(standin.comments(5).is_empty());
+}
+
+#[test]
+fn the_last_workflow_may_be_deleted() {
+    let standin = standin();
+    let request = PullRequest::new(|project| fs::remove_dir_all(project.path().join(".takt")).unwrap());
+    // `main` has another one since.
+    request.project.git(&["rm", "-rq", ".takt"]);
+    request.project.git(&["commit", "-qm", "none"]);
+    let mut runner = Runner::new(request.project.path(), &standin);
+    runner.set("github.sha", request.project.git(&["rev-parse", "HEAD"]).trim());
+    runner.set("inputs.base", "HEAD~1");
+    let (codes, said) = runner.codes("check");
+    assert_eq!(codes, [Some(0), Some(0), Some(0)], "{said}");
+    assert!(runner.summary().contains("**`other` is gone.**"), "{}", runner.summary());
 }
 
 #[test]
@@ -351,7 +383,7 @@ fn an_archive_that_was_changed_is_not_started() {
     let mut runner = request.runner(&standin);
     for (input, value, why) in [
         ("inputs.sha256", "0".repeat(64), "does not have the checksum 000"),
-        ("inputs.version", "9.9.9".to_owned(), "failed to download SHA256SUMS of cuegate 9.9.9"),
+        ("inputs.version", "v9.9.9".to_owned(), "failed to download SHA256SUMS of cuegate 9.9.9"),
     ] {
         runner.set(input, &value);
         let (codes, said) = runner.codes("check");
@@ -373,7 +405,7 @@ fn an_archive_that_was_changed_is_not_started() {
 
 /// Edits a file, and says which secrets it sees.
 const SCRIPT: &str = r#"{"answers": [
-    {"step": "work", "output": {"outcome": "Done", "response": "ok"}, "runs": ["echo \"token: $GITHUB_TOKEN\" > WORK.txt"]}
+    {"step": "work", "output": {"outcome": "Done", "response": "::error::injected\\n##[error]x"}, "runs": ["echo \"token: $GITHUB_TOKEN\" > WORK.txt"]}
 ]}"#;
 
 #[test]
@@ -382,7 +414,7 @@ fn an_issue_becomes_a_pull_request() {
     let request = PullRequest::new(|project| project.write("a.txt", "a\n"));
     request.check_out_main();
     for (input, value, more, branch) in
-        [("issue", "7", "", "cuegate/"), ("label", "agent", "--run-calls\n9", "cuegate/issue-7")]
+        [("issue", "7", "", "cuegate/"), ("label", "agent", "--run-calls\n9\n", "cuegate/issue-7")]
     {
         let mut runner = Runner::new(request.clone.path(), &standin);
         let script = runner.temp.path().join("script.json");
@@ -395,7 +427,7 @@ fn an_issue_becomes_a_pull_request() {
         let (codes, said) = runner.codes("work");
         assert_eq!((codes[1], said.contains("set `issue` or `label`")), (Some(2), true), "{said}");
         runner.set(&format!("inputs.{input}"), value);
-        runner.set("inputs.arguments", &format!("--script\n{}\n{more}", script.display()));
+        runner.set("inputs.arguments", &format!("  --script={}\r\n\n{more}", script.display()));
         let (codes, said) = runner.codes("work");
         assert_eq!(codes, [Some(0), Some(0), Some(0)], "{said}");
         let pulls = standin.pulls();
@@ -406,6 +438,10 @@ fn an_issue_becomes_a_pull_request() {
             git(request.bare.path(), &["show", &format!("{head}:WORK.txt")]),
             "token:",
             "no agent has it"
+        );
+        assert!(
+            !said.contains("##[") && said.lines().all(|line| !line.trim_start().starts_with("::")),
+            "{said}"
         );
         assert!(runner.summary().contains("completed"), "{}", runner.summary());
         let runs = PathBuf::from(&runner.values["steps.tell.outputs.runs"]);
@@ -564,7 +600,7 @@ fn a_task_becomes_a_merge_request_of_gitlab() {
         ("CI_DEFAULT_BRANCH", "main".to_owned()),
         ("GITLAB_TOKEN", "secret".to_owned()),
         ("CUEGATE_WORKFLOW", "it".to_owned()),
-        ("CUEGATE_TASK", "Mend it".to_owned()),
+        ("CUEGATE_TASK", "--help".to_owned()),
     ]);
     let ran = run_job("cuegate-run", request.clone.path(), &env);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
