@@ -7,6 +7,7 @@ pub mod fuzz;
 pub mod github;
 pub mod large;
 pub mod offline;
+pub mod postgres;
 pub mod random;
 pub mod standin;
 pub mod world;

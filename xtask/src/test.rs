@@ -1,5 +1,7 @@
 //! `cargo xtask test`: all checks.
 
+use cuegate_testkit::postgres::{PostgresServer, find_programs};
+
 use crate::{
     agents,
     shell::{cargo, has, output, root, run},
@@ -47,6 +49,19 @@ fn install_programs() {
     eprintln!(
         "note: some tests of the page, the terminal or Git LFS are skipped; `apt-get install {missing}` enables them"
     );
+}
+
+/// Starts the database of the tests with a journal on Postgres, after installing it if this is Debian and the user is root;
+/// else notes that they are left out.
+fn start_postgres() -> Option<PostgresServer> {
+    let root_of_debian = has("sh", &["-c", "test $(id -u) = 0 && command -v apt-get"]);
+    if root_of_debian && find_programs().is_none() {
+        let install = ["install", "--yes", "--no-install-recommends", "postgresql"];
+        let _ = run(&root(), "apt-get", &install, &[]);
+    }
+    PostgresServer::start()
+        .inspect_err(|why| eprintln!("note: the tests with Postgres are left out: {why}"))
+        .ok()
 }
 
 /// Installs the Python programs that tests start into a folder of their own: pytest as a validator, schemathesis against
@@ -138,15 +153,18 @@ pub(crate) fn test() -> Result<(), String> {
     }
     // Some tests run the examples as helper programs.
     run(&root, &cargo, &["build", "--quiet", "--workspace", "--bins", "--examples"], &[])?;
-    let no_updates = [("INSTA_UPDATE", "no")];
+    let database = start_postgres();
+    let url = database.as_ref().map(PostgresServer::url).unwrap_or_default();
+    let no_updates = [("INSTA_UPDATE", "no"), ("CUEGATE_TEST_POSTGRES", url.as_str())];
+    let left_out: &[&str] = if database.is_some() { &[] } else { &["--exclude", "cuegate-postgres"] };
     if has(&cargo, &["nextest", "--version"]) {
         // Many tests wait for processes, clocks and sockets: on two cores, two at a time left a third of them idle.
         let threads = (cores() * 3).div_ceil(2).to_string();
         let nextest = ["nextest", "run", "--workspace", "--no-fail-fast", "--test-threads", &threads];
-        run(&root, &cargo, &nextest, &no_updates)?;
+        run(&root, &cargo, &[&nextest[..], left_out].concat(), &no_updates)?;
         run(&root, &cargo, &["test", "--quiet", "--workspace", "--doc"], &no_updates)?;
     } else {
-        run(&root, &cargo, &["test", "--workspace", "--no-fail-fast"], &no_updates)?;
+        run(&root, &cargo, &[&["test", "--workspace", "--no-fail-fast"], left_out].concat(), &no_updates)?;
     }
     run(&root, &cargo, &["doc", "--quiet", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
     eprintln!("all checks passed");

@@ -134,6 +134,14 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// The database that holds the journal cannot be reached, or refused what was asked.
+    #[error("the journal at {address} failed: {what}")]
+    Database {
+        /// Where it is, without a password.
+        address: String,
+        /// What it said.
+        what: String,
+    },
     /// A record, a message or the name of a machine is longer than the format can say.
     #[error("a part of run `{run}` is too long to be stored")]
     TooLong {
@@ -173,6 +181,9 @@ impl Error {
                     .to_owned()
             }
             Self::NoFile { .. } => "move it away, and restore the journal if there was one".to_owned(),
+            Self::Database { .. } => {
+                "check that the server runs and may be reached from here, and the rights of its user".to_owned()
+            }
             Self::Busy { .. } => "look for a stopped process that has the file open".to_owned(),
             _ => return None,
         })

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::log::RunVersion;
 use crate::{Blob, Digest, Error, Owner, RunId};
 
 /// A stored record.
@@ -76,6 +77,8 @@ pub struct RunSummary {
     pub owner: Option<Owner>,
     /// What is wrong with it, if that is known without reading it. Then reading the run fails.
     pub damage: Option<String>,
+    /// Another one after each record, message and change of the lease, if the list knows it.
+    pub version: Option<RunVersion>,
 }
 
 /// Stores the records of runs. Threads of a process share it.

@@ -139,6 +139,7 @@ impl Journal for MemoryJournal {
             has_records: !run.records.is_empty(),
             owner: run.owner.clone(),
             damage: None,
+            version: None,
         };
         Ok(runs.into_iter().map(summary).collect())
     }

@@ -20,6 +20,11 @@ const CHANGES_FILE: &str = ".changes";
 pub struct JournalVersion(Option<(u64, u64)>);
 
 impl JournalVersion {
+    /// That of a journal in no folder, by a number that is another one after each change.
+    pub fn shared(changes: u64) -> JournalVersion {
+        JournalVersion(Some((0, changes)))
+    }
+
     /// The version of the journal whose runs are in `dir`.
     pub fn of(dir: &Path) -> JournalVersion {
         JournalVersion(fs::metadata(dir.join(CHANGES_FILE)).ok().map(|about| (about.ino(), about.size())))
@@ -38,6 +43,12 @@ pub struct RunVersion {
 type FileVersion = (u64, i64, i64);
 
 impl RunVersion {
+    /// That of a run in no folder: the numbers of its records, leases and messages.
+    pub fn shared(records: u64, leases: u64, messages: u64) -> RunVersion {
+        let version = |number: u64| (number, 0, 0);
+        RunVersion { log: version(records), inbox: version(messages), records: version(leases) }
+    }
+
     /// That of the run in a folder now; `None` if it has no log.
     pub fn of(folder: &Path) -> Option<RunVersion> {
         let version = |file: &str| {

@@ -137,8 +137,14 @@ impl LogJournal {
     fn summarize(&self, run: RunId) -> Option<(RunSummary, u64)> {
         let folder = self.dir.join(run.as_str());
         let mut created_ns = 0;
-        let mut summary =
-            RunSummary { run: run.clone(), created_at_ms: 0, has_records: false, owner: None, damage: None };
+        let mut summary = RunSummary {
+            run: run.clone(),
+            created_at_ms: 0,
+            has_records: false,
+            owner: None,
+            damage: None,
+            version: None,
+        };
         let mut look = || {
             let log = RunLog::open(&folder, &run, false)?
                 .ok_or_else(|| self.explain_missing(&run, Error::NoSuchRun { run: run.clone() }))?;

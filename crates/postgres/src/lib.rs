@@ -1,0 +1,14 @@
+//! The journal of runs on Postgres.
+//!
+//! Many processes on many machines share it. What decides is in the statements: a record is appended only under the newest
+//! token of the run's lease and at the number that the writer has seen. A lease has a time by the clock of the database; it
+//! is renewed while this process lives, and whoever comes after [`LEASE_TTL`] without a renewal may take it.
+
+mod address;
+mod connection;
+mod journal;
+mod listener;
+mod schema;
+
+pub use address::{Address, AddressError};
+pub use journal::{LEASE_TTL, PostgresJournal};
