@@ -52,6 +52,7 @@ mod replay;
 mod retention;
 pub mod run;
 mod run_changes;
+mod shared_journal;
 pub mod simulate;
 mod text_file;
 mod visits;

@@ -7,10 +7,7 @@ use std::{
 };
 
 use cuegate_engine::{RunStarted, State, TreeState};
-use cuegate_journal::{
-    Journal, Liveness as Owning, RunId,
-    log::{Durability, LogJournal, Options},
-};
+use cuegate_journal::{Journal, Liveness as Owning, RunId, log::Durability};
 use cuegate_runner::{StateDir, read_stored_text, worktree::project_top};
 use cuegate_view::{Liveness, RunFold, RunView, StampedRecord};
 
@@ -26,7 +23,7 @@ pub fn root_of(here: &Path) -> PathBuf {
 /// # Errors
 /// When it cannot be opened.
 pub fn open_project_journal(home: &StateDir, durability: Durability) -> Result<Arc<dyn Journal>, Failure> {
-    Ok(Arc::new(LogJournal::open(home.runs(), Options { durability })?))
+    home.open_runs(Some(durability))?.ok_or_else(no_runs)
 }
 
 /// Opens the journal of a project with runs for writing.
@@ -44,12 +41,7 @@ pub fn open_existing(home: &StateDir, durability: Durability) -> Result<Arc<dyn 
 /// # Errors
 /// When it exists and cannot be read.
 pub fn open_journal_read_only(home: &StateDir) -> Result<Option<Arc<dyn Journal>>, Failure> {
-    match LogJournal::open_read_only(home.runs()) {
-        Ok(journal) => Ok(Some(Arc::new(journal))),
-        // No run was recorded.
-        Err(cuegate_journal::Error::Missing { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    Ok(home.open_runs(None)?)
 }
 
 /// Finds the run with this id or unique prefix; `last` is the newest run.

@@ -7,8 +7,8 @@ use std::{
 
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{
-    Error as JournalError, Journal, Liveness as Owning, Owner, RunId, RunSummary,
-    log::{JournalVersion, LogJournal, RunVersion, map_on_threads},
+    Journal, Liveness as Owning, Owner, RunId, RunSummary,
+    log::{JournalVersion, RunVersion, map_on_threads},
 };
 use cuegate_runner::{Error, StateDir, read_stored_text};
 use cuegate_view::{Liveness, RunRow, runs_json, sort_runs};
@@ -59,19 +59,17 @@ impl Observer {
     pub fn journal(&self) -> Result<Option<Arc<dyn Journal>>, Error> {
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
         if journal.is_none() {
-            match LogJournal::open_read_only(self.home.runs()) {
-                Ok(opened) => *journal = Some(Arc::new(opened)),
-                // No run was recorded.
-                Err(JournalError::Missing { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
+            *journal = self.home.open_runs(None)?;
         }
         Ok(journal.clone())
     }
 
     /// The version of the journal, which another one follows with each change. No run is opened for it.
     pub fn version(&self) -> JournalVersion {
-        JournalVersion::of(&self.home.runs())
+        match self.home.shared() {
+            Some(shared) => JournalVersion::shared(shared.changes()),
+            None => JournalVersion::of(&self.home.runs()),
+        }
     }
 
     /// The runs with records, newest first.
@@ -115,7 +113,7 @@ impl Observer {
     fn row_of(&self, summary: &RunSummary) -> Result<RunRow, (RunId, Error)> {
         let live = liveness_of_owner(summary.owner.as_ref());
         // Looked at before the records are read.
-        let version = RunVersion::of(&self.home.run(&summary.run));
+        let version = summary.version.or_else(|| RunVersion::of(&self.home.run(&summary.run)));
         let known = {
             let cache = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
             let is_same =
@@ -181,7 +179,7 @@ pub(crate) fn liveness_of_owner(owner: Option<&Owner>) -> Liveness {
 mod tests {
     use cuegate_journal::{
         NewRecord, Owner,
-        log::{Durability, Options},
+        log::{Durability, LogJournal, Options},
     };
 
     use super::*;

@@ -44,5 +44,5 @@ pub use local::{
 pub use poll::check_polled_path;
 pub use prompt_text::{join_prompt_parts, read_stored_text};
 pub use run_writer::{Entry, RunWriter, read_each_record, read_first_record, read_records, read_run};
-pub use state_dir::StateDir;
+pub use state_dir::{SharedStore, StateDir};
 pub use trace::Trace;

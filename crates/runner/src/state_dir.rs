@@ -1,13 +1,17 @@
 //! The state dir: the folder that holds the state of all runs of a project.
 
 use std::{
-    fs,
+    fmt, fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use cuegate_engine::CommandId;
 use cuegate_flow::model::BlobRef;
-use cuegate_journal::{RunId, log::RUNS_DIR};
+use cuegate_journal::{
+    Error as JournalError, Journal, RunId,
+    log::{Durability, LogJournal, Options, RUNS_DIR},
+};
 
 use crate::error::{Error, io_error_at};
 
@@ -16,6 +20,28 @@ use crate::error::{Error, io_error_at};
 pub struct StateDir {
     root: PathBuf,
     dir: PathBuf,
+    shared: Option<Arc<dyn SharedStore>>,
+}
+
+/// The journals of a project that are not in its state dir: in a database, which other machines share.
+pub trait SharedStore: Send + Sync + fmt::Debug {
+    /// The journal of the runs: for writing with a durability, else for reading. `None` if there is none to read.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    fn open_runs(&self, durability: Option<Durability>) -> Result<Option<Arc<dyn Journal>>, JournalError>;
+
+    /// The same for the batches.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    fn open_batches(&self, durability: Option<Durability>) -> Result<Option<Arc<dyn Journal>>, JournalError>;
+
+    /// Another number after each change of the runs that are read.
+    fn changes(&self) -> u64;
+
+    /// The argument by which a program that this one starts finds it, if its settings do not say it.
+    fn flag(&self) -> Option<String>;
 }
 
 impl StateDir {
@@ -25,14 +51,22 @@ impl StateDir {
     /// # Errors
     /// When it cannot be created.
     pub fn create(root: &Path) -> Result<StateDir, Error> {
-        let state_dir = StateDir::new(root);
+        StateDir::new(root).create_missing()
+    }
+
+    /// The same for a state dir that is known.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub fn create_missing(&self) -> Result<StateDir, Error> {
+        let state_dir = self.clone();
         fs::create_dir_all(&state_dir.dir).map_err(io_error_at("create", &state_dir.dir))?;
         let ignore = state_dir.dir.join(".gitignore");
         if !ignore.exists() {
             fs::write(&ignore, "# State of cuegate runs. Nothing in here belongs into version control.\n*\n")
                 .map_err(io_error_at("write", &ignore))?;
         }
-        let _ = crate::worktree::exclude_state_dir(root);
+        let _ = crate::worktree::exclude_state_dir(&self.root);
         Ok(state_dir)
     }
 
@@ -40,7 +74,47 @@ impl StateDir {
     /// `PATH` inside of the project.
     pub fn new(root: &Path) -> StateDir {
         cuegate_provider::exclude_from_path(root);
-        StateDir { root: root.to_owned(), dir: root.join(".cuegate") }
+        StateDir { root: root.to_owned(), dir: root.join(".cuegate"), shared: None }
+    }
+
+    /// The same state dir, with its journals elsewhere.
+    #[must_use]
+    pub fn with_shared(self, shared: Option<Arc<dyn SharedStore>>) -> StateDir {
+        StateDir { shared, ..self }
+    }
+
+    /// The journals that are elsewhere.
+    pub fn shared(&self) -> Option<&Arc<dyn SharedStore>> {
+        self.shared.as_ref()
+    }
+
+    /// Opens the journal of the runs: for writing with a durability, where it is created if missing; else for reading.
+    /// `None` if there is none to read.
+    ///
+    /// # Errors
+    /// When it exists and cannot be opened, or cannot be created.
+    pub fn open_runs(
+        &self,
+        durability: Option<Durability>,
+    ) -> Result<Option<Arc<dyn Journal>>, JournalError> {
+        match &self.shared {
+            Some(shared) => shared.open_runs(durability),
+            None => open_logs(self.runs(), durability),
+        }
+    }
+
+    /// The same for the journal of the batches.
+    ///
+    /// # Errors
+    /// As [`open_runs`](Self::open_runs).
+    pub fn open_batches(
+        &self,
+        durability: Option<Durability>,
+    ) -> Result<Option<Arc<dyn Journal>>, JournalError> {
+        match &self.shared {
+            Some(shared) => shared.open_batches(durability),
+            None => open_logs(self.batches(), durability),
+        }
     }
 
     /// The top of the project.
@@ -101,6 +175,22 @@ impl StateDir {
     /// The folder of one command while it runs.
     pub fn command(&self, run: &RunId, id: CommandId) -> PathBuf {
         self.run(run).join("commands").join(id.to_string())
+    }
+}
+
+fn open_logs(
+    folder: PathBuf,
+    durability: Option<Durability>,
+) -> Result<Option<Arc<dyn Journal>>, JournalError> {
+    let opened = match durability {
+        Some(durability) => LogJournal::open(folder, Options { durability }),
+        None => LogJournal::open_read_only(folder),
+    };
+    match opened {
+        Ok(journal) => Ok(Some(Arc::new(journal))),
+        // Nothing was recorded.
+        Err(JournalError::Missing { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

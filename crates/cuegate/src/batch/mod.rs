@@ -16,10 +16,7 @@ use cuegate_engine::{
     StopKind, TakenTask, WaitKind,
 };
 use cuegate_flow::model::BlobRef;
-use cuegate_journal::{
-    Journal, RunId,
-    log::{Durability, LogJournal, Options},
-};
+use cuegate_journal::{Journal, RunId, log::Durability};
 use cuegate_runner::{BatchWriter, StateDir};
 use cuegate_view::RunState;
 use tokio::{
@@ -264,8 +261,8 @@ fn explain_held_batch(id: &RunId, error: cuegate_runner::Error) -> Failure {
 /// # Errors
 /// When it cannot be opened.
 pub fn open_journal(home: &StateDir) -> Result<Arc<dyn Journal>, Failure> {
-    let options = Options { durability: Durability::Synced };
-    Ok(Arc::new(LogJournal::open(home.batches(), options)?))
+    let journal = home.open_batches(Some(Durability::Synced))?;
+    journal.ok_or_else(|| Failure::environment("the journal of the batches cannot be made".to_owned()))
 }
 
 /// The validator that ended a failed run and failed before its first call as well: the next run would end in the same way.

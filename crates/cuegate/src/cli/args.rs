@@ -62,6 +62,10 @@ pub(super) struct Cli {
     /// `builtins` in `[takt]` of cuegate.toml, else that of an installed TAKT]
     #[arg(long, global = true, value_name = "PATH")]
     builtins: Option<std::path::PathBuf>,
+    /// The journal of all runs, as `postgres://USER@HOST/DATABASE`, which many machines share [default: `url` in
+    /// `[journal]` of cuegate.toml, else files in `.cuegate/runs`]
+    #[arg(long, global = true, value_name = "URL")]
+    journal: Option<String>,
     /// When to use colours; `auto`: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = Color::Auto, help_heading = "Output")]
     pub(super) color: Color,

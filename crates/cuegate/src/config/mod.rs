@@ -16,6 +16,7 @@ mod sandbox;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 pub use crate::otel::OtelConfig;
+use crate::shared_journal::JournalConfig;
 use cuegate_provider::{Prices, claude, codex, driven::DrivenSettings, openai};
 use serde::Deserialize;
 
@@ -53,6 +54,8 @@ pub struct Config {
     pub budget: BudgetConfig,
     /// `[retention]`: how much of past runs is kept.
     pub retention: RetentionConfig,
+    /// `[journal]`: where the records of runs are, if not in the state dir.
+    pub journal: JournalConfig,
     /// `[otel]`: where telemetry goes.
     pub otel: OtelConfig,
     /// `[agents]`: programs that are agents, and which agent is called for what.

@@ -33,6 +33,7 @@ mod leftovers;
 mod mcp;
 mod more_agents;
 mod on_github;
+mod on_postgres;
 mod otel;
 mod own_agents;
 mod page;

@@ -99,6 +99,7 @@ impl LocalProject {
     ) -> Result<Output, Problem> {
         let failed = |error: std::io::Error| Problem::new(500, format!("failed to start cuegate: {error}"));
         let mut child = Command::new(self.program.path())
+            .args(self.journal_flag(args))
             .args(args)
             .current_dir(self.place.home.root())
             .stdin(Stdio::piped())
@@ -110,6 +111,13 @@ impl LocalProject {
             let _ = stdin.write_all(input.as_bytes());
         }
         child.wait_with_output().map_err(failed)
+    }
+
+    /// The argument that names the journal, unless it is among others.
+    fn journal_flag(&self, words: &[&str]) -> Option<String> {
+        let is_there =
+            words.iter().take_while(|word| **word != "--").any(|word| word.starts_with("--journal"));
+        self.place.home.shared().and_then(|shared| shared.flag()).filter(|_| !is_there)
     }
 
     /// Refuses what makes no sense for a run that has ended.
@@ -152,6 +160,7 @@ impl LocalProject {
         let mut options = fs::OpenOptions::new();
         let output = options.create_new(true).append(true).mode(0o600).open(&path).map_err(failed)?;
         let mut child = Command::new(self.program.path())
+            .args(self.journal_flag(words))
             .args(words)
             .current_dir(self.place.home.root())
             .stdin(Stdio::null())

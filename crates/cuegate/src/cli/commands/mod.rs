@@ -25,7 +25,7 @@ use cuegate_engine::RecordedLoadOptions;
 use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_journal::{Journal, RunId, log::RunVersion};
 use cuegate_observe::keep_row;
-use cuegate_runner::{StateDir, read_stored_text};
+use cuegate_runner::{SharedStore, StateDir, read_stored_text};
 
 use super::{
     args::{Cli, Color, Verb},
@@ -46,12 +46,14 @@ use crate::{
     project,
     project::view_of,
     run_changes::compare_files,
+    shared_journal::PostgresStore,
 };
 
 /// Parses the arguments and runs the command.
 pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
     let mut place = ProjectPlace::here()?;
     place.builtins = read_builtins_flag(&place, &args)?;
+    place.home = find_shared_journal(place.home, &args);
     let (command, args) = command_for(&place, args);
     let matches = match command.try_get_matches_from(&args) {
         Ok(matches) => matches,
@@ -132,15 +134,27 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
     }
 }
 
+/// The state dir with the journal that `--journal` or `[journal]` of the settings names.
+fn find_shared_journal(home: StateDir, args: &[OsString]) -> StateDir {
+    // Commands that need sound settings say what is wrong with them.
+    let config = crate::config::load_config(home.root()).map(|config| config.journal).unwrap_or_default();
+    let store = PostgresStore::of(home.root(), read_flag(args, "--journal"), &config);
+    home.with_shared(store.map(|store| Arc::new(store) as Arc<dyn SharedStore>))
+}
+
+/// The value of a flag that is needed before the arguments are parsed.
+fn read_flag(args: &[OsString], flag: &str) -> Option<String> {
+    let words = || args.iter().take_while(|word| *word != "--");
+    let joined =
+        words().find_map(|word| Some(word.to_str()?.strip_prefix(flag)?.strip_prefix('=')?.to_owned()));
+    let next = || words().skip_while(|word| *word != flag).nth(1);
+    joined.or_else(|| next().map(|word| word.to_string_lossy().into_owned()))
+}
+
 /// The value of `--builtins`, which the parameters of a definition may depend on.
 fn read_builtins_flag(place: &ProjectPlace, args: &[OsString]) -> Result<Option<PathBuf>, Failure> {
     const FLAG: &str = "--builtins";
-    let words = || args.iter().take_while(|word| *word != "--");
-    let joined =
-        words().find_map(|word| Some(word.to_str()?.strip_prefix(FLAG)?.strip_prefix('=')?.to_owned()));
-    let next =
-        words().skip_while(|word| *word != FLAG).nth(1).map(|word| word.to_string_lossy().into_owned());
-    let Some(typed) = joined.or(next) else { return Ok(None) };
+    let Some(typed) = read_flag(args, FLAG) else { return Ok(None) };
     let folder = place.here.join(&typed);
     if !folder.is_dir() {
         return Err(Failure::usage(
@@ -257,7 +271,7 @@ impl ProjectPlace {
         let Some(starter) = start::init::built_in(typed).filter(|_| !is_definition) else {
             return found.map_err(|(message, hint)| Failure::usage(message, hint));
         };
-        let home = StateDir::create(self.home.root())?;
+        let home = self.home.create_missing()?;
         let path = crate::built_in::write_built_in(
             starter,
             (home.root(), &self.here),

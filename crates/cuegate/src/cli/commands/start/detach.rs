@@ -69,7 +69,7 @@ pub(in crate::cli::commands) fn run_and_watch(place: &ProjectPlace, args: &RunAr
 
 /// Starts the same command without `flag` in the background and waits until its run has begun, or has been refused.
 fn start_in_background(place: &ProjectPlace, args: &RunArgs, flag: &str) -> Result<Started, Failure> {
-    let home = StateDir::create(place.home.root())?;
+    let home = place.home.create_missing()?;
     // Held until the run has its first record, which has the key: of two starts at once the second finds it.
     let _guard = args.key.as_ref().map(|_| lock_keys(&home)).transpose()?;
     if let Some(key) = &args.key

@@ -18,7 +18,7 @@ pub(in crate::cli::commands) fn drive_with_prompts(
     id: &RunId,
     ready: PreparedRun,
 ) -> Result<(), Failure> {
-    crate::cli::commands::drive_run(ready).map_err(|failure| match host.home.runs().exists() {
+    crate::cli::commands::drive_run(ready).map_err(|failure| match host.home.shared().is_some() || host.home.runs().exists() {
         true => failure,
         false => Failure {
             message: format!(

@@ -8,7 +8,7 @@ use cuegate_engine::{AgentChoice, FinalizePlan, IssueClaim, RecordedLoadOptions}
 use cuegate_flow::model::Flow;
 use cuegate_formats::{ISSUE_TEXTS, SHARED_FLAGS, same_name};
 use cuegate_journal::log;
-use cuegate_runner::{StateDir, sandbox::put_aside_kept_out};
+use cuegate_runner::sandbox::put_aside_kept_out;
 
 use super::budget::UsualCost;
 use super::run_start::{
@@ -89,7 +89,7 @@ pub(in crate::cli::commands) fn require_review(
     if !matches!(answer.as_str(), "y" | "Y" | "yes") {
         return Err(question.refusal());
     }
-    question.accept(&StateDir::create(place.home.root())?)
+    question.accept(&place.home.create_missing()?)
 }
 
 /// Runs a definition, in the place of an earlier run if there is one.
@@ -239,7 +239,7 @@ pub(in crate::cli::commands) fn run_after(
         most = cuegate_flow::analysis::cost_bound::price_without_sensitivity(&flow, &terms(&wishes));
     }
     let run_sandbox = run_sandbox.finish()?;
-    let home = StateDir::create(place.home.root())?;
+    let home = place.home.create_missing()?;
     let journal = project::open_project_journal(&home, convert_durability(args.durability))?;
     let host = Host { home, journal, program, config };
     leftovers::remove_leftovers(&host.home, &*host.journal);

@@ -11,7 +11,7 @@ use cuegate_flow::{
     analysis::cost_bound::{Certificate, price_without_sensitivity},
     model::Flow,
 };
-use cuegate_journal::{Journal, RunId, log::LogJournal};
+use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
     StateDir, read_batch,
     worktree::{claim, finalize::remote_url},
@@ -300,7 +300,7 @@ fn is_bounded(
 
 /// The arguments that each run gets.
 fn run_args(place: &ProjectPlace, args: &WorkArgs, agents: &AgentWishes, each: Amounts) -> Vec<String> {
-    let mut own: Vec<String> = Vec::new();
+    let mut own: Vec<String> = place.home.shared().and_then(|shared| shared.flag()).into_iter().collect();
     let mut give = |flag: &str, value: Option<String>| {
         if let Some(value) = value {
             own.push(format!("{flag}={value}"));
@@ -370,7 +370,7 @@ fn drive_batch(
     queue: Queue,
     begin: BatchBeginning,
 ) -> Result<u8, Failure> {
-    let home = StateDir::create(place.home.root())?;
+    let home = place.home.create_missing()?;
     let runs = project::open_project_journal(&home, run::convert_durability(args.durability))?;
     let mut reads = 0;
     let mut tell = |told: BatchMessage<'_>| match told {
@@ -482,12 +482,8 @@ fn dry_run(place: &ProjectPlace, queue: &Queue, started: BatchStarted, as_json: 
 }
 
 /// The journal of batches, for reading; `None` if there was no batch.
-fn journal_of_batches(home: &StateDir) -> Result<Option<Box<dyn Journal>>, Failure> {
-    match LogJournal::open_read_only(home.batches()) {
-        Ok(journal) => Ok(Some(Box::new(journal))),
-        Err(cuegate_journal::Error::Missing { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+fn journal_of_batches(home: &StateDir) -> Result<Option<std::sync::Arc<dyn Journal>>, Failure> {
+    Ok(home.open_batches(None)?)
 }
 
 /// Finds a batch and its state.

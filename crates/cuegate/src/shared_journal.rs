@@ -1,0 +1,116 @@
+//! The journal of a project on Postgres, if its settings or the command line name one.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use cuegate_journal::{Error, Journal, log::Durability};
+use cuegate_postgres::{Address, AddressError, PostgresJournal};
+use cuegate_runner::SharedStore;
+use serde::Deserialize;
+
+/// `[journal]`: where the records of runs are, if not in the state dir.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct JournalConfig {
+    /// `postgres://USER@HOST/DATABASE`, or `$NAME` for the value of a variable.
+    pub url: Option<String>,
+    /// A file of certificates in PEM that the server's is checked with, relative to the project.
+    pub ca: Option<PathBuf>,
+    /// The schema of the tables: those with the same one share their runs.
+    pub schema: Option<String>,
+}
+
+/// The journals at an address. They are opened when somebody needs them.
+#[derive(Debug)]
+pub(crate) struct PostgresStore {
+    address: Result<Address, AddressError>,
+    /// As it was typed, for programs that this one starts; `None` if they read it in the settings.
+    flag: Option<String>,
+    opened: Mutex<Opened>,
+}
+
+/// The journals that are open, by what is done with them.
+#[derive(Debug, Default)]
+struct Opened {
+    written: Option<Arc<PostgresJournal>>,
+    read: Option<Arc<PostgresJournal>>,
+    written_batches: Option<Arc<PostgresJournal>>,
+    read_batches: Option<Arc<PostgresJournal>>,
+}
+
+impl PostgresStore {
+    /// The journal that `--journal` or `[journal]` names; `None` without either.
+    pub(crate) fn of(root: &Path, flag: Option<String>, config: &JournalConfig) -> Option<PostgresStore> {
+        let typed = flag.clone().or_else(|| config.url.clone())?;
+        let url = match typed.strip_prefix('$') {
+            None => Ok(typed),
+            Some(name) => std::env::var(name)
+                .map_err(|_| AddressError(format!("the variable `{name}` that it names is not set"))),
+        };
+        let ca = config.ca.as_ref().map(|path| root.join(path));
+        let address = url.and_then(|url| Address::parse(&url, ca.as_deref()));
+        let address = match &config.schema {
+            Some(schema) => address.map(|address| address.with_schema(schema)),
+            None => address,
+        };
+        Some(PostgresStore { address, flag, opened: Mutex::default() })
+    }
+
+    fn open(
+        &self,
+        slot: fn(&mut Opened) -> &mut Option<Arc<PostgresJournal>>,
+        is_of_batches: bool,
+        durability: Option<Durability>,
+    ) -> Result<Option<Arc<dyn Journal>>, Error> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = slot(&mut opened);
+        if slot.is_none() {
+            let address = self.address.clone().map_err(|AddressError(why)| Error::Database {
+                address: "the address of `--journal` or `[journal]`".to_owned(),
+                what: why,
+            })?;
+            let address = match is_of_batches {
+                true => address.with_schema(&format!("{}_batches", address.schema())),
+                false => address,
+            };
+            let journal = match durability {
+                Some(durability) => PostgresJournal::open(address, durability == Durability::Synced),
+                None => PostgresJournal::open_read_only(address),
+            };
+            match journal {
+                Ok(journal) => *slot = Some(Arc::new(journal)),
+                // Nothing was recorded.
+                Err(Error::Missing { .. }) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(slot.clone().map(|journal| journal as Arc<dyn Journal>))
+    }
+}
+
+impl SharedStore for PostgresStore {
+    fn open_runs(&self, durability: Option<Durability>) -> Result<Option<Arc<dyn Journal>>, Error> {
+        match durability {
+            Some(_) => self.open(|opened| &mut opened.written, false, durability),
+            None => self.open(|opened| &mut opened.read, false, None),
+        }
+    }
+
+    fn open_batches(&self, durability: Option<Durability>) -> Result<Option<Arc<dyn Journal>>, Error> {
+        match durability {
+            Some(_) => self.open(|opened| &mut opened.written_batches, true, durability),
+            None => self.open(|opened| &mut opened.read_batches, true, None),
+        }
+    }
+
+    fn changes(&self) -> u64 {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.read.as_ref().map_or(0, |journal| journal.changes())
+    }
+
+    fn flag(&self) -> Option<String> {
+        self.flag.as_ref().map(|url| format!("--journal={url}"))
+    }
+}

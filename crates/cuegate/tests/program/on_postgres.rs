@@ -1,0 +1,202 @@
+//! Runs whose journal is a database that several projects and machines read.
+
+use std::fs;
+
+use cuegate_testkit::postgres::PostgresServer;
+use serde_json::{Value, json};
+
+use crate::support::{Project, until};
+
+const WORKFLOW: &str = "name: it
+max_steps: 8
+initial_step: work
+steps:
+  - name: work
+    edit: true
+    instruction: Do it.
+    rules:
+      - { condition: Done, next: look }
+      - { condition: A decision is needed, next: work, requires_user_input: true }
+  - name: look
+    edit: false
+    instruction: Look at it.
+    rules:
+      - { condition: Fine, next: COMPLETE }
+";
+
+/// The server of all tests, or one of this test, and a schema of its own.
+struct Database {
+    url: String,
+    schema: String,
+    own: Option<PostgresServer>,
+}
+
+impl Database {
+    #[expect(clippy::print_stderr, reason = "a skipped test says so")]
+    fn find(schema: &str) -> Option<Database> {
+        let schema = format!("p{}_{schema}", std::process::id());
+        if let Ok(url) = std::env::var("CUEGATE_TEST_POSTGRES")
+            && !url.is_empty()
+        {
+            return Some(Database { url, schema, own: None });
+        }
+        match PostgresServer::start() {
+            Ok(server) => Some(Database { url: server.url(), schema, own: Some(server) }),
+            Err(why) => {
+                eprintln!("skipped: {why}");
+                None
+            }
+        }
+    }
+
+    fn settings(&self) -> String {
+        format!("[journal]\nurl = \"{}\"\nschema = \"{}\"\n", self.url, self.schema)
+    }
+
+    fn project(&self, answers: &Value) -> Project {
+        let project = Project::empty();
+        project.write(".takt/workflows/it.yaml", WORKFLOW);
+        project.write("cuegate.toml", &self.settings());
+        project.script("script.json", answers);
+        project.write(".gitignore", "/.cuegate\n/script.json\n");
+        project.init();
+        project
+    }
+}
+
+fn says(step: &str, outcome: &str) -> Value {
+    json!({"step": step, "output": {"outcome": outcome, "response": "ok"}})
+}
+
+const BEGIN: [&str; 7] = ["run", "it", "Do it", "--script", "script.json", "--budget-calls", "9"];
+
+#[test]
+fn a_run_is_asked_answered_and_seen_from_another_project() {
+    let Some(database) = Database::find("asked") else { return };
+    let project = database.project(&json!([
+        says("work", "A decision is needed"),
+        {"step": "work", "output": {"outcome": "Done", "response": "ok"}, "runs": ["echo done > WORK.txt"]},
+        says("look", "Fine"),
+    ]));
+    let run = project.run(&[&BEGIN[..], &["--worktree", "--detach", "--json"]].concat());
+    let run = run.json()["run"].as_str().unwrap().to_owned();
+    // Another folder with the same journal: it sees the run, and posts the answer.
+    let other = Project::empty();
+    other.write("cuegate.toml", &database.settings());
+    let state = || other.run(&["status", &run, "--json"]).json()["state"].as_str().map(str::to_owned);
+    until("it asks", || state().as_deref() == Some("suspended"));
+    let answered = other.run(&["answer", &run, "Blue", "--no-continue"]);
+    assert_eq!(answered.code, 0, "{}", answered.stderr);
+    let resumed = project.run(&["resume", &run]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert_eq!(state().as_deref(), Some("completed"));
+    for words in [&["replay", &run][..], &["log", &run], &["report", &run], &["why", &run]] {
+        let seen = other.run(words);
+        assert_eq!(seen.code, 0, "{words:?}: {}", seen.stderr);
+    }
+    let listed = other.run(&["runs", "--json"]).json();
+    assert_eq!(listed["runs"][0]["run"], run.as_str());
+    assert_eq!(project.run(&["apply"]).code, 0);
+    assert_eq!(project.read("WORK.txt"), "done\n");
+    assert!(!project.path().join(".cuegate/runs").join(&run).join("log").exists(), "no record is here");
+    assert_eq!(project.run(&["clean", &run]).code, 0);
+    project.all_gone();
+}
+
+#[test]
+fn a_killed_run_goes_on_and_pays_nothing_twice() {
+    let Some(database) = Database::find("killed") else { return };
+    let slow = json!({"step": "look", "output": {"outcome": "Fine", "response": "ok"}, "runs": ["sleep 5"]});
+    let project = database.project(&json!([says("work", "Done"), slow]));
+    let mut job = project.start(&BEGIN);
+    until("the first call is answered", || {
+        project.run(&["log", "last", "--json"]).stdout.contains("\"answered\"")
+    });
+    job.kill().unwrap();
+    job.wait().unwrap();
+    project.script("script.json", &json!([says("look", "Fine")]));
+    let resumed = project.run(&["resume", "--script", "script.json"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.stderr);
+    assert_eq!(project.events("answered").len(), 2);
+    project.all_gone();
+}
+
+#[test]
+fn a_batch_and_its_runs_are_in_the_database() {
+    let Some(database) = Database::find("batch") else { return };
+    let project = database.project(&json!([says("work", "Done"), says("look", "Fine")]));
+    project.write("tasks.txt", "Mend this\nMend that\n");
+    let limits = ["--run-calls", "9", "--budget-calls", "40"];
+    let work = ["work", "it", "--from", "tasks.txt", "--script", "script.json", "--parallel", "2"];
+    let ran = project.run(&[&work[..], &limits].concat());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let shown = project.run(&["work", "--show", "--json"]).json();
+    assert_eq!(shown["tasks"].as_array().unwrap().len(), 2, "{shown}");
+    assert_eq!(project.runs(), 2);
+    assert!(
+        fs::read_dir(project.path().join(".cuegate/batches"))
+            .map_or(true, |entries| { entries.flatten().all(|entry| entry.path().is_file()) })
+    );
+    // Without the setting nothing of it is here.
+    project.write("cuegate.toml", "");
+    assert_eq!(project.run(&["runs", "--json"]).json()["runs"], json!([]));
+    let flagged = project.run(&[
+        "runs",
+        "--json",
+        "--journal",
+        &format!("{}?options=-csearch_path%3D{}", database.url, database.schema),
+    ]);
+    assert_eq!(flagged.json()["runs"].as_array().unwrap().len(), 2, "{}", flagged.stderr);
+}
+
+#[test]
+fn a_database_that_goes_away_for_a_moment_stops_nothing() {
+    if database_is_shared() {
+        // It needs a server that it may kill.
+        let Ok(mut server) = PostgresServer::start() else { return };
+        goes_away(&mut server);
+    } else if let Some(Database { own: Some(mut server), .. }) = Database::find("away") {
+        goes_away(&mut server);
+    }
+}
+
+fn database_is_shared() -> bool {
+    std::env::var("CUEGATE_TEST_POSTGRES").is_ok_and(|url| !url.is_empty())
+}
+
+fn goes_away(server: &mut PostgresServer) {
+    let database = Database { url: server.url(), schema: "away".to_owned(), own: None };
+    let slow = |step: &str, outcome: &str| json!({"step": step, "output": {"outcome": outcome, "response": "ok"}, "runs": ["sleep 1"]});
+    let project = database.project(&json!([slow("work", "Done"), slow("look", "Fine")]));
+    let mut job = project.start(&BEGIN);
+    until("it works", || project.run(&["runs", "--json"]).stdout.contains("\"running\""));
+    server.kill();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    server.restart().unwrap();
+    assert!(job.wait().unwrap().success());
+    assert_eq!(project.events("answered").len(), 2);
+    assert_eq!(project.status()["state"], "completed");
+}
+
+#[test]
+fn what_is_wrong_with_the_address_is_said_without_its_password() {
+    let project = Project::empty();
+    project.write(".takt/workflows/it.yaml", WORKFLOW);
+    project.script("script.json", &json!([]));
+    project.init();
+    for (url, code, why) in [
+        (
+            "postgres://me:s3cret@127.0.0.1:1/work",
+            4,
+            "the journal at 127.0.0.1:1/work, schema cuegate failed: ",
+        ),
+        ("postgres://127.0.0.1/work", 4, "it names no user"),
+        ("$NOWHERE_SET", 4, "the variable `NOWHERE_SET` that it names is not set"),
+    ] {
+        let ran = project.run(&[&BEGIN[..], &["--journal", url]].concat());
+        assert_eq!(ran.code, code, "{url}: {}", ran.stderr);
+        assert!(ran.stderr.contains(why) && ran.stderr.contains("hint: "), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
+    }
+    assert_eq!(project.run(&["check", "it", "--journal", "postgres://me@127.0.0.1:1/work"]).code, 0);
+}
