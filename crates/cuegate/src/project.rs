@@ -44,16 +44,35 @@ pub fn open_journal_read_only(home: &StateDir) -> Result<Option<Arc<dyn Journal>
     Ok(home.open_runs(None)?)
 }
 
-/// Finds the run with this id or unique prefix; `last` is the newest run.
+/// Refuses a run whose files are elsewhere, in the project or on the machine that made it.
+///
+/// # Errors
+/// When they are.
+pub(crate) fn check_is_here(home: &StateDir, journal: &dyn Journal, id: &RunId) -> Result<(), Failure> {
+    if home.has_files_of(id) {
+        return Ok(());
+    }
+    let run = cuegate_runner::read_run(journal, id)?;
+    Err(Failure::usage(
+        format!(
+            "the files of run {id} are not here: it worked in `{}`, in another project or on another machine",
+            run.started().place.work
+        ),
+        format!("use the command there; `cuegate status {id}`, `log`, `report` and `answer` work everywhere"),
+    ))
+}
+
+/// Finds the run with this id or unique prefix; `last` is the newest run of this project, else of the journal.
 ///
 /// # Errors
 /// When no run or several runs match.
-pub fn find_run_id(journal: &dyn Journal, typed: &str) -> Result<RunId, Failure> {
+pub fn find_run_id(home: &StateDir, journal: &dyn Journal, typed: &str) -> Result<RunId, Failure> {
     // A run without records crashed before it started, unless they are lost; then reading it fails with the reason.
     let runs = journal.runs()?.into_iter().filter(|run| run.has_records || run.damage.is_some());
     let runs: Vec<RunId> = runs.map(|run| run.run).collect();
     if typed == "last" {
-        return runs.into_iter().next().ok_or_else(no_runs);
+        let own = runs.iter().find(|run| home.has_files_of(run)).cloned();
+        return own.or_else(|| runs.into_iter().next()).ok_or_else(no_runs);
     }
     let mut matching: Vec<&RunId> = runs.iter().filter(|run| run.as_str() == typed).collect();
     if matching.is_empty() {
@@ -164,7 +183,8 @@ fn is_at_rest(journal: &dyn Journal, id: &RunId) -> Result<bool, Failure> {
 /// When the journal cannot be read.
 pub(crate) fn first_tree(journal: &dyn Journal, started: &RunStarted) -> Result<Option<TreeState>, Failure> {
     let Some(first) = &started.place.follows else { return Ok(started.tree.clone()) };
-    Ok(cuegate_runner::read_run(journal, &find_run_id(journal, first)?)?.started().tree.clone())
+    let first: RunId = first.parse().map_err(|_| no_runs())?;
+    Ok(cuegate_runner::read_run(journal, &first)?.started().tree.clone())
 }
 
 /// The failure for a project without runs.

@@ -92,7 +92,7 @@ impl PastRun {
 /// When the journal cannot be read. A damaged run is in the list, and stays.
 pub(crate) fn read_past_runs(home: &StateDir, journal: &dyn Journal) -> Result<Vec<PastRun>, Failure> {
     let known = journal.runs()?.into_iter().filter(|known| known.has_records || known.damage.is_some());
-    let known: Vec<RunSummary> = known.collect();
+    let known: Vec<RunSummary> = known.filter(|known| home.has_files_of(&known.run)).collect();
     Ok(map_on_threads(&known, |known| read_past_run(home, journal, known)))
 }
 

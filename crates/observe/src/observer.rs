@@ -142,14 +142,15 @@ impl Observer {
         RunReader::new(run.clone())
     }
 
-    /// Finds the run with this id or unique prefix; `last` is the newest run.
+    /// Finds the run with this id or unique prefix; `last` is the newest run of this project, else of the journal.
     ///
     /// # Errors
     /// When the journal cannot be read.
     pub fn find(&self, typed: &str) -> Result<Option<RunId>, Error> {
         let runs: Vec<RunId> = self.summaries()?.into_iter().map(|summary| summary.run).collect();
         if typed == "last" {
-            return Ok(runs.into_iter().next());
+            let own = runs.iter().find(|run| self.home.has_files_of(run)).cloned();
+            return Ok(own.or_else(|| runs.into_iter().next()));
         }
         if let Some(run) = runs.iter().find(|run| run.as_str() == typed) {
             return Ok(Some(run.clone()));

@@ -147,6 +147,11 @@ impl StateDir {
         self.runs().join(run.as_str())
     }
 
+    /// Whether this project has the files of a run: a shared journal has runs of other projects and machines too.
+    pub fn has_files_of(&self, run: &RunId) -> bool {
+        self.shared.is_none() || self.run(run).is_dir()
+    }
+
     /// The git folder of the agents of one run.
     pub fn git(&self, run: &RunId) -> PathBuf {
         self.run(run).join("git")

@@ -73,6 +73,7 @@ impl PreparedFork {
         let (_, settings) = load_recorded_definition(&**journal, source, run.started())?;
         let root = settings.worktree.root.as_deref().map(Path::new);
         let (folder, branch) = (worktrees_of(home, root, config), branch_of(id));
+        super::start_run::keep_folder_of_run(home, id)?;
         RunWriter::claim_lease(&**journal, id, now_ms())?;
         let hint = "start another fork";
         let lock = TreeLock::take(home, id, Some(id.as_str()), hint, None)?;

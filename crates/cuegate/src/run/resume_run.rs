@@ -242,6 +242,7 @@ pub(crate) fn newest_in_worktrees(
 /// When another process drives it, or the provider, the journal or this machine fails.
 pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Result<PreparedRun, Failure> {
     let Host { home, journal, program, config } = host;
+    project::check_is_here(home, &**journal, id)?;
     project::wait_for_release(&**journal, id)?;
     let entries = cuegate_runner::read_records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));

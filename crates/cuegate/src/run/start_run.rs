@@ -201,6 +201,18 @@ const FOR_RUN: &str =
 /// What to do if another run works in a worktree.
 const FOR_FOLLOWER: &str = "wait until that has ended";
 
+/// Makes the folder of a run, by which this project knows that the files of the run are here.
+pub(crate) fn keep_folder_of_run(home: &StateDir, id: &RunId) -> Result<(), Failure> {
+    let folder = home.run(id);
+    match home.shared() {
+        // With the records in files it is theirs.
+        None => Ok(()),
+        Some(_) => std::fs::create_dir_all(&folder).map_err(|error| {
+            Failure::environment(format!("failed to create `{}`: {error}", folder.display()))
+        }),
+    }
+}
+
 /// Finds the place of a run, or creates a worktree for it. With `waiting`, waits for a run that works in the tree.
 ///
 /// # Errors
@@ -213,6 +225,7 @@ pub(crate) fn prepare_workspace(
     waiting: Waiting<'_>,
 ) -> Result<Workspace, Failure> {
     let (home, settings) = (&host.home, &definition.settings.worktree);
+    keep_folder_of_run(home, id)?;
     let main = Trees::open(home.root(), &home.trees())?;
     if let Some(place) = wishes.follows.clone().filter(|place| place.owned) {
         let lock = Some(Arc::new(TreeLock::take(home, id, place.follows.as_deref(), FOR_FOLLOWER, None)?));

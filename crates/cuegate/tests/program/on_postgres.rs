@@ -103,6 +103,52 @@ fn a_run_is_asked_answered_and_seen_from_another_project() {
     project.all_gone();
 }
 
+/// The files of a run are in one project: elsewhere it is only looked at.
+#[test]
+fn a_run_of_another_project_is_left_alone() {
+    let Some(database) = Database::find("alone") else { return };
+    let answers = json!([says("work", "Done")]);
+    let (here, there) = (database.project(&answers), database.project(&answers));
+    let suspended = |project: &Project, more: &[&str]| {
+        let ran = project.run(&[&BEGIN[..], more].concat());
+        assert!(ran.code > 0, "the script has no answer for `look`: {}", ran.stderr);
+        project.status()["run"].as_str().unwrap().to_owned()
+    };
+    let older = suspended(&here, &[]);
+    assert_eq!(here.run(&["cancel", &older]).code, 0);
+    let own = suspended(&here, &[]);
+    let other = suspended(&there, &["--worktree"]);
+    assert_eq!(here.status()["run"], own.as_str(), "`last` is the last one of this project");
+    for words in [
+        &["resume"][..],
+        &["diff"],
+        &["apply"],
+        &["undo"],
+        &["restore", "--at", "1"],
+        &["instruct"],
+        &["fork", "--at", "1"],
+    ] {
+        let mut args = vec![words[0], &other];
+        args.extend(&words[1..]);
+        let more: &[&str] = if words[0] == "instruct" { &["more"] } else { &[] };
+        let ran = here.run(&[&args[..], more].concat());
+        assert!(
+            ran.code == 2 && ran.stderr.contains("are not here: it worked in"),
+            "{args:?}: {}",
+            ran.stderr
+        );
+    }
+    assert_eq!(here.run(&["clean"]).stdout.matches(&other).count(), 0);
+    assert_eq!(here.run(&["cancel", &own]).code, 0);
+    let removed = here.run(&["gc", "--keep", "1"]);
+    assert_eq!(removed.code, 0, "{}", removed.stderr);
+    let left = there.run(&["runs", "--json"]).json();
+    let left: Vec<&str> =
+        left["runs"].as_array().unwrap().iter().map(|run| run["run"].as_str().unwrap()).collect();
+    assert_eq!(left, [&other, &own], "only runs of this project are removed");
+    assert_eq!(there.run(&["cancel", &other]).code, 0);
+}
+
 #[test]
 fn a_killed_run_goes_on_and_pays_nothing_twice() {
     let Some(database) = Database::find("killed") else { return };

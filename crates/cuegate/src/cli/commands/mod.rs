@@ -302,7 +302,7 @@ impl ProjectPlace {
             return Ok((journal, id));
         }
         let journal = self.view()?;
-        let id = project::find_run_id(&*journal, typed)?;
+        let id = project::find_run_id(&self.home, &*journal, typed)?;
         Ok((journal, id))
     }
 

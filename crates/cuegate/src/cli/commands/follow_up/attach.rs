@@ -31,7 +31,7 @@ pub(in crate::cli::commands) fn attach_to_run(
     args: &AttachArgs,
 ) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let id = project::find_run_id(&place.home, &*journal, &args.run.id)?;
     let mut timeline =
         Timeline::new(TimeZone::system()).with_width(print::is_terminal().then(print::stderr_width));
     // The last lines of what happened before.

@@ -32,7 +32,7 @@ pub(crate) struct ExportArgs {
 
 pub(in crate::cli::commands) fn export_run(place: &ProjectPlace, args: &ExportArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find_run_id(&*journal, &args.run)?;
+    let id = project::find_run_id(&place.home, &*journal, &args.run)?;
     let shown = args.file.display();
     let failed = |error: std::io::Error| Failure::environment(format!("failed to write `{shown}`: {error}"));
     if args.file.exists() && !args.force {

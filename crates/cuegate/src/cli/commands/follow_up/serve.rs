@@ -64,7 +64,7 @@ pub(in crate::cli::commands) fn serve_project(place: &ProjectPlace, args: &Serve
 fn serve_runs(place: &ProjectPlace, args: &ServeArgs) -> Result<u8, Failure> {
     let home = place.home.create_missing()?;
     let run: Option<RunId> = match args.open.as_deref().filter(|run| !run.is_empty()) {
-        Some(run) => Some(project::find_run_id(&*place.view()?, run)?),
+        Some(run) => Some(project::find_run_id(&place.home, &*place.view()?, run)?),
         None => None,
     };
     if let Some(address) = local_project::running_server(&home) {

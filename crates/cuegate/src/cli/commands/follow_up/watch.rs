@@ -23,7 +23,7 @@ pub(crate) struct WatchArgs {
 
 pub(in crate::cli::commands) fn watch_runs(place: &ProjectPlace, args: &WatchArgs) -> Result<u8, Failure> {
     let run = match &args.run {
-        Some(run) => Some(project::find_run_id(&*place.view()?, run)?),
+        Some(run) => Some(project::find_run_id(&place.home, &*place.view()?, run)?),
         None => None,
     };
     show_screen(place, run.as_ref())

@@ -69,7 +69,7 @@ fn run_and_text(place: &ProjectPlace, args: &AnswerArgs) -> Result<(String, Opti
         // A single text is the answer, unless it is the whole id of a run.
         (Some(text), None) => {
             let journal = project::open_existing(&place.home, Durability::Synced)?;
-            match project::find_run_id(&*journal, text) {
+            match project::find_run_id(&place.home, &*journal, text) {
                 // Many short answers are the beginning of an id.
                 Ok(id) if text == "last" || id.as_str() == text => Ok((text.clone(), None)),
                 _ => Ok((last(), Some(text.clone()))),
@@ -204,7 +204,7 @@ fn already_answered(journal: &dyn Journal, id: &RunId, text: &str) -> Result<boo
 
 pub(super) fn open_run(place: &ProjectPlace, typed: &str) -> Result<(Arc<dyn Journal>, RunId), Failure> {
     let journal = project::open_existing(&place.home, Durability::Synced)?;
-    let id = project::find_run_id(&*journal, typed)?;
+    let id = project::find_run_id(&place.home, &*journal, typed)?;
     Ok((journal, id))
 }
 

@@ -52,7 +52,8 @@ pub(in crate::cli::commands) fn fork_run(place: &ProjectPlace, args: ForkArgs) -
         return Err(Failure::usage("the answer is empty", "give the text that the run continues with"));
     }
     let journal = project::open_existing(&place.home, run::convert_durability(options.durability))?;
-    let source = project::find_run_id(&*journal, &typed.id)?;
+    let source = project::find_run_id(&place.home, &*journal, &typed.id)?;
+    project::check_is_here(&place.home, &*journal, &source)?;
     let moment = match (at, before) {
         (Some(at), _) => {
             let part = find_moment(&*journal, &source, &at)?;

@@ -62,9 +62,11 @@ pub(in crate::cli::commands) fn start_follow_up_run(
         // A single text is what to do.
         None => ("last", &args.run),
     };
-    let id = project::find_run_id(&*journal, typed)?;
+    let id = project::find_run_id(&place.home, &*journal, typed)?;
+    project::check_is_here(&place.home, &*journal, &id)?;
     if args.text.is_none()
-        && (text == "last" || project::find_run_id(&*journal, text).is_ok_and(|id| id.as_str() == text))
+        && (text == "last"
+            || project::find_run_id(&place.home, &*journal, text).is_ok_and(|id| id.as_str() == text))
     {
         return Err(Failure::usage("nothing to do was given", format!("`cuegate instruct {text} \"…\"`")));
     }

@@ -103,7 +103,7 @@ pub(in crate::cli::commands) fn resume_stopped_run(
 
 /// Continues with the same options in a process of its own. Returns when that drives the run, or has refused to.
 fn go_on_in_background(place: &ProjectPlace, args: &ResumeArgs, is_retry: bool) -> Result<u8, Failure> {
-    let id = project::find_run_id(&*place.view()?, &args.run.id)?;
+    let id = project::find_run_id(&place.home, &*place.view()?, &args.run.id)?;
     let project = LocalProject::new(place)?;
     if !is_retry {
         project.goes_on(&id, "resumed")?;
@@ -148,7 +148,7 @@ pub(super) fn continue_run(
         run::end_with(process)?;
     }
     let journal = project::open_existing(&place.home, run::convert_durability(args.durability))?;
-    let id = project::find_run_id(&*journal, &typed.id)?;
+    let id = project::find_run_id(&place.home, &*journal, &typed.id)?;
     let settings = settings_of_run(place, &*journal, &id, args.reload_config)?;
     let EffectiveConfig { config, adopted } = settings;
     if takes_over {

@@ -314,7 +314,7 @@ impl RunTools {
             return Err(CallError("`run` is the id of a run, or `last`".to_owned()));
         }
         let journal = self.project.place().view()?;
-        let run = project::find_run_id(&*journal, run)?;
+        let run = project::find_run_id(&self.project.place().home, &*journal, run)?;
         Ok((journal, run))
     }
 

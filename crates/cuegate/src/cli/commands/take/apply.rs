@@ -30,7 +30,8 @@ pub(crate) struct ApplyArgs {
 
 pub(in crate::cli::commands) fn apply_changes(place: &ProjectPlace, args: &ApplyArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let id = project::find_run_id(&place.home, &*journal, &args.run.id)?;
+    project::check_is_here(&place.home, &*journal, &id)?;
     let FoldedRun { view, history, .. } = FoldedRun::read(&*journal, &id)?;
     let run = history.run;
     if !run.started().place.owned {

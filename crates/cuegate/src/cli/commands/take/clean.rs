@@ -76,7 +76,7 @@ pub(in crate::cli::commands) fn clean_worktrees(
     let mut all = find_run_worktrees(place, &*journal)?;
     let lists_only = args.run.is_none() && !args.merged && args.older_than.is_none();
     if let Some(typed) = &args.run {
-        let id = project::find_run_id(&*journal, typed)?;
+        let id = project::find_run_id(&place.home, &*journal, typed)?;
         all.retain(|owned| owned.id == id);
         let Some(one) = all.first() else {
             return Err(Failure::usage(
@@ -181,6 +181,7 @@ pub(super) fn find_run_worktrees(
         .runs()?
         .into_iter()
         .filter(|known| known.has_records || known.damage.is_some())
+        .filter(|known| place.home.has_files_of(&known.run))
         .partition(|known| known.damage.is_none() && view_of(journal, &known.run).is_ok());
     for known in damaged {
         print::print_line(&format!(

@@ -48,13 +48,15 @@ pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs
         None => (place, args.run.id.as_str()),
     };
     let journal = place.view()?;
-    let id = project::find_run_id(&*journal, typed)?;
+    let id = project::find_run_id(&place.home, &*journal, typed)?;
+    project::check_is_here(&place.home, &*journal, &id)?;
     let FoldedRun { history, .. } = FoldedRun::read(&*journal, &id)?;
     let run = &history.run;
     let trees = open_trees(&place.home, run)?;
     let whole = if args.whole { project::first_tree(&*journal, run.started())? } else { None };
     let moment = args.at.as_deref().map(|at| find_moment(&*journal, &id, at)).transpose()?;
-    let other = args.with.as_deref().map(|other| project::find_run_id(&*journal, other)).transpose()?;
+    let other =
+        args.with.as_deref().map(|other| project::find_run_id(&place.home, &*journal, other)).transpose()?;
     let changed = match &moment {
         None if other.is_some() => {
             other.as_ref().map(|other| changes_between(&*journal, &id, other)).transpose()?.flatten()

@@ -38,7 +38,7 @@ pub(in crate::cli::commands) fn list_or_settle_effects(
     args: &EffectArgs,
 ) -> Result<u8, Failure> {
     let journal = project::open_existing(&place.home, run::convert_durability(args.durability))?;
-    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let id = project::find_run_id(&place.home, &*journal, &args.run.id)?;
     let rows = view_of(&*journal, &id)?.acts.effects;
     let wanted = args.adopt.is_some() || args.send_again;
     let Some(named) = &args.effect else {

@@ -187,6 +187,9 @@ impl RetentionState {
         let folder = own_place.map(|place| std::path::PathBuf::from(place.start_folder()));
         remove_sessions(&place.home, config, &run.id, &run.sessions, folder.as_deref())?;
         journal.remove(&lease)?;
+        if place.home.shared().is_some() {
+            let _ = fs::remove_dir_all(place.home.run(&run.id));
+        }
         Ok(())
     }
 
@@ -270,7 +273,8 @@ fn remove_unbegun_runs(place: &ProjectPlace, journal: &dyn Journal) -> Result<()
             let _ = fs::remove_dir_all(entry.path());
         }
     }
-    for known in journal.runs()?.into_iter().filter(|known| !known.has_records && known.damage.is_none()) {
+    let unbegun = journal.runs()?.into_iter().filter(|known| !known.has_records && known.damage.is_none());
+    for known in unbegun.filter(|known| place.home.has_files_of(&known.run)) {
         let is_free = known.owner.as_ref().is_none_or(|owner| owner.liveness() == Owning::Dead);
         if is_free && !place.home.worktrees().join(known.run.as_str()).exists() {
             let lease = journal.acquire(&known.run, &Owner::current())?;

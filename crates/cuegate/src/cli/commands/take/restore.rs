@@ -39,7 +39,8 @@ pub(in crate::cli::commands) fn restore_files(
     args: &RestoreArgs,
 ) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let id = project::find_run_id(&place.home, &*journal, &args.run.id)?;
+    project::check_is_here(&place.home, &*journal, &id)?;
     let moment = find_moment(&*journal, &id, &args.at)?;
     let FoldedRun { view, history, .. } = FoldedRun::read(&*journal, &id)?;
     if view.state == RunState::Running && view.live == Liveness::Alive {

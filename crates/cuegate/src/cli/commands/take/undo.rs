@@ -32,7 +32,8 @@ pub(crate) struct UndoArgs {
 
 pub(in crate::cli::commands) fn undo_changes(place: &ProjectPlace, args: &UndoArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
-    let id = project::find_run_id(&*journal, &args.run.id)?;
+    let id = project::find_run_id(&place.home, &*journal, &args.run.id)?;
+    project::check_is_here(&place.home, &*journal, &id)?;
     let FoldedRun { view, history, .. } = FoldedRun::read(&*journal, &id)?;
     if view.state == RunState::Running && view.live == Liveness::Alive {
         return Err(Failure::usage(format!("run {id} is at work"), "undo its changes when it has ended"));
