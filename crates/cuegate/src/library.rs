@@ -1,5 +1,6 @@
 //! The library API: load a definition, run it, read the result and its history.
 
+use std::sync::Arc;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
@@ -8,7 +9,7 @@ use std::{
 use cuegate_engine::{AgentChoice, Budget, RecordedLoadOptions};
 use cuegate_flow::diagnostics::{Diagnostic, Severity};
 use cuegate_journal::{RunId, log};
-use cuegate_runner::{Notice, StateDir};
+use cuegate_runner::{Notice, SharedStore, StateDir};
 use cuegate_view::RunView;
 use tokio::sync::watch;
 
@@ -18,6 +19,7 @@ use crate::cli::params;
 use crate::definition::{DiskFiles, Location, find_definition};
 use crate::run::start_run::{Host, RunRequest};
 use crate::run::{leftovers, sandbox_setup, start_run};
+use crate::shared_journal::PostgresStore;
 use crate::text_file::read_text;
 use crate::{Failure, Program, config, definition, exit, github, project};
 
@@ -334,7 +336,9 @@ pub async fn run_async(
         &program,
         &config,
     )?;
-    let home = StateDir::create(&definition.root)?;
+    let store = PostgresStore::of(&definition.root, None, &config.journal);
+    let store = store.map(|store| Arc::new(store) as Arc<dyn SharedStore>);
+    let home = StateDir::create(&definition.root)?.with_shared(store);
     let journal = project::open_project_journal(&home, log::Durability::Synced)?;
     let host = Host { home, journal, program, config };
     leftovers::remove_leftovers(&host.home, &*host.journal);

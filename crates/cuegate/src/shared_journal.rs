@@ -1,6 +1,7 @@
 //! The journal of a project on Postgres, if its settings or the command line name one.
 
 use std::{
+    fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -87,6 +88,16 @@ impl PostgresStore {
             }
         }
         Ok(slot.clone().map(|journal| journal as Arc<dyn Journal>))
+    }
+}
+
+/// Where it is, without a password.
+impl fmt::Display for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            Ok(address) => address.fmt(f),
+            Err(AddressError(why)) => f.write_str(why),
+        }
     }
 }
 

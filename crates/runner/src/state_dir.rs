@@ -24,7 +24,7 @@ pub struct StateDir {
 }
 
 /// The journals of a project that are not in its state dir: in a database, which other machines share.
-pub trait SharedStore: Send + Sync + fmt::Debug {
+pub trait SharedStore: Send + Sync + fmt::Debug + fmt::Display {
     /// The journal of the runs: for writing with a durability, else for reading. `None` if there is none to read.
     ///
     /// # Errors

@@ -82,16 +82,23 @@ pub(super) fn check_disk_space(root: &Path) -> DoctorFinding {
 }
 
 /// Checks the journal, and removes what killed processes left behind. `None` in a project without runs.
-pub(super) fn check_journal(root: &Path) -> Option<DoctorFinding> {
+pub(super) fn check_journal(home: &StateDir) -> Option<DoctorFinding> {
     const NAME: &str = "journal";
-    let home = StateDir::new(root);
     let bad = |failure: Failure| DoctorFinding {
         hint: failure.hint,
         ..DoctorFinding::of_machine(NAME, CheckStatus::Bad, failure.message, None)
     };
-    let journal = match project::open_journal_read_only(&home).map(|journal| journal.is_some()) {
-        Ok(true) => project::open_project_journal(&home, Durability::Synced),
-        Ok(false) => return None,
+    let journal = match project::open_journal_read_only(home).map(|journal| journal.is_some()) {
+        Ok(true) => project::open_project_journal(home, Durability::Synced),
+        Ok(false) => {
+            let shared = home.shared()?;
+            return Some(DoctorFinding::of_machine(
+                NAME,
+                CheckStatus::Good,
+                format!("no runs yet, in {shared}"),
+                None,
+            ));
+        }
         Err(failure) => Err(failure),
     };
     let journal = match journal {
@@ -114,10 +121,13 @@ pub(super) fn check_journal(root: &Path) -> Option<DoctorFinding> {
         return Some(DoctorFinding::of_machine(NAME, CheckStatus::Less, found, hint));
     }
     let mut found = format!("{count} {}", if count == 1 { "run" } else { "runs" });
+    if let Some(shared) = home.shared() {
+        found.push_str(&format!(" in {shared}"));
+    }
     for note in cuegate_runner::sandbox::put_aside_kept_out(home.dir()) {
         found.push_str(&format!("; {note}"));
     }
-    for removed in leftovers::remove_leftovers(&home, &*journal) {
+    for removed in leftovers::remove_leftovers(home, &*journal) {
         found.push_str(&format!("; removed {removed}"));
     }
     Some(DoctorFinding::of_machine(NAME, CheckStatus::Good, found, None))

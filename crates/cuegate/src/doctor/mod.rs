@@ -6,10 +6,10 @@ mod journal;
 mod machine;
 mod self_test;
 
-use std::{panic::resume_unwind, path::Path, thread, time::Duration};
+use std::{panic::resume_unwind, thread, time::Duration};
 
 use cuegate_provider::{Capabilities, Inspection, Login, LoginRequest, driven::DRIVEN_NAMES};
-use cuegate_runner::get_status;
+use cuegate_runner::{StateDir, get_status};
 use serde_json::{Value, json};
 
 use crate::Failure;
@@ -74,10 +74,11 @@ impl DoctorFinding {
     }
 }
 
-/// Checks everything that runs of the project at `root` need.
-pub fn check_requirements(root: &Path, program: &Program, config: &Config) -> Vec<DoctorFinding> {
+/// Checks everything that runs of a project need.
+pub fn check_requirements(home: &StateDir, program: &Program, config: &Config) -> Vec<DoctorFinding> {
+    let root = home.root();
     let mut findings = vec![machine::check_git(root), machine::check_disk_space(root)];
-    findings.extend(machine::check_journal(root));
+    findings.extend(machine::check_journal(home));
     let mut agents = inspect_agents(program, config);
     // Four more lines that say "not found" would hide the ones that matter; `cuegate agents` lists these too.
     agents.retain(|agent| agent.problem.is_none() || is_expected(&agent.name, config));

@@ -1,4 +1,4 @@
-//! `gc` and `doctor --journal`: what is kept of past runs.
+//! `gc` and `doctor --records`: what is kept of past runs.
 
 use std::{fs, path::Path};
 
@@ -191,7 +191,7 @@ fn a_removal_that_is_killed_can_be_repeated() {
 #[test]
 fn the_journal_is_verified_and_what_can_be_read_is_saved() {
     let (project, runs) = project(2, &[]);
-    let fine = project.run(&["doctor", "--journal"]);
+    let fine = project.run(&["doctor", "--records"]);
     assert_eq!(fine.code, 0, "{}", fine.stderr);
     assert!(fine.stderr.contains("are as they were written"), "{}", fine.stderr);
     let log = project.path().join(".cuegate/runs").join(&runs[0]).join("log");
@@ -199,7 +199,7 @@ fn the_journal_is_verified_and_what_can_be_read_is_saved() {
     let last = bytes.len() - 40;
     bytes[last] ^= 1;
     fs::write(&log, bytes).unwrap();
-    let broken = project.run(&["doctor", "--journal", "--save", "saved"]);
+    let broken = project.run(&["doctor", "--records", "--save", "saved"]);
     assert_eq!(broken.code, 4, "{}", broken.stderr);
     assert!(
         broken.stdout.contains(&format!("{}  ", runs[0])) && broken.stdout.contains("checksum"),
@@ -235,7 +235,7 @@ fn a_run_beside_it_loses_nothing() {
             let ran = run.wait_with_output().unwrap();
             assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
             is_whole(&project, "last");
-            assert_eq!(project.run(&["doctor", "--journal"]).code, 0);
+            assert_eq!(project.run(&["doctor", "--records"]).code, 0);
         }
     }
 }
@@ -244,7 +244,7 @@ fn a_run_beside_it_loses_nothing() {
 fn snapshots_that_are_gone_are_named_and_stop_nothing_else() {
     let (project, runs) = project(1, &["--worktree"]);
     fs::remove_dir_all(project.path().join(".cuegate/trees")).unwrap();
-    let checked = project.run(&["doctor", "--journal"]);
+    let checked = project.run(&["doctor", "--records"]);
     assert_eq!(checked.code, 4, "{}", checked.stdout);
     assert!(checked.stdout.contains(&runs[0]) && checked.stdout.contains("missing"), "{}", checked.stdout);
     let kept = gc(&project, &["--older-than", "1m", "--keep", "1"]);

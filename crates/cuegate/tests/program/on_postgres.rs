@@ -246,3 +246,19 @@ fn what_is_wrong_with_the_address_is_said_without_its_password() {
     }
     assert_eq!(project.run(&["check", "it", "--journal", "postgres://me@127.0.0.1:1/work"]).code, 0);
 }
+
+#[test]
+fn doctor_names_the_database() {
+    let Some(database) = Database::find("doctor") else { return };
+    let project = database.project(&json!([says("work", "Done"), says("look", "Fine")]));
+    let line = |project: &Project| {
+        let said = project.run(&["doctor"]).stdout;
+        said.lines().find(|line| line.contains("journal")).unwrap_or_else(|| panic!("{said}")).to_owned()
+    };
+    assert!(line(&project).contains("no runs yet, in ") && line(&project).contains(&database.schema));
+    assert_eq!(project.run(&BEGIN).code, 0);
+    assert!(line(&project).contains("1 run in "));
+    assert_eq!(project.run(&["doctor", "--records"]).code, 0);
+    project.write("cuegate.toml", "[journal]\nurl = \"postgres://me@127.0.0.1:1/x\"\n");
+    assert!(line(&project).starts_with("no ") && line(&project).contains("Connection refused"));
+}

@@ -14,7 +14,8 @@ use crate::codes;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 38] = [
+pub const OWN_FLAGS: [&str; 39] = [
+    "--journal",
     "--once",
     "--agent",
     "--cd",

@@ -212,7 +212,7 @@ pub(super) fn find_run_worktrees(
         let ignored = IgnoredFiles::find(&path)?;
         let kept = match &view.state {
             _ if taken.is_err() => {
-                Some("its snapshots cannot be read: `cuegate doctor --journal`".to_owned())
+                Some("its snapshots cannot be read: `cuegate doctor --records`".to_owned())
             }
             RunState::Ended(_) if ignored.is_too_much() => Some(too_much(&ignored)),
             RunState::Ended(_) => changed_since(place, &path, &run)?,

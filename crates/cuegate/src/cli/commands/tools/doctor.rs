@@ -22,12 +22,12 @@ pub(crate) struct DoctorArgs {
     pub(crate) sandbox: bool,
     /// Verify the records and texts of all runs
     #[arg(long, conflicts_with = "sandbox")]
-    pub(crate) journal: bool,
+    pub(crate) records: bool,
     /// Write what can be read of damaged runs into this folder, a file each, as `export` does
-    #[arg(long, value_name = "FOLDER", requires = "journal")]
+    #[arg(long, value_name = "FOLDER", requires = "records")]
     pub(crate) save: Option<PathBuf>,
     /// Try this agent: its program, its login and what it can do, without a prompt
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["sandbox", "journal"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["sandbox", "records"])]
     pub(crate) agent: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -39,7 +39,7 @@ pub(in crate::cli::commands) fn run_doctor(place: &ProjectPlace, args: &DoctorAr
     if args.sandbox {
         return self_test(&config::load_config(root)?, args.json);
     }
-    if args.journal {
+    if args.records {
         return check_journal(place, args);
     }
     if let Some(name) = &args.agent {
@@ -50,7 +50,7 @@ pub(in crate::cli::commands) fn run_doctor(place: &ProjectPlace, args: &DoctorAr
         Ok(config) => (config, None),
         Err(failure) => (Config::default(), Some(DoctorFinding::of_config(failure))),
     };
-    let mut findings = doctor::check_requirements(root, &Program::current()?, &config);
+    let mut findings = doctor::check_requirements(&place.home, &Program::current()?, &config);
     findings.splice(0..0, refused);
     let ok = doctor::can_run(&findings);
     if args.json {
