@@ -101,6 +101,8 @@ fn show_value(key: &str, value: Option<&Value>) -> String {
         None => "unset".to_owned(),
         Some(value @ (Value::Bool(_) | Value::Number(_))) => value.to_string(),
         Some(_) if is_secret => "another one".to_owned(),
+        // An address may hold a password.
+        Some(Value::String(text)) if text.contains("://") && text.contains('@') => "another one".to_owned(),
         Some(value) => cuegate_view::shorten_end(&value.to_string(), VALUE_MAX),
     }
 }
