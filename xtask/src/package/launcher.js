@@ -35,10 +35,11 @@ if (process.execve) {
   process.execve(program, [program, ...args], process.env);
 }
 const { spawn } = require("node:child_process");
-const child = spawn(program, args, { stdio: "inherit" });
-// A terminal sends these two to both.
+let child;
+// Before the start: a signal that ends this process would leave the program behind. A terminal sends the first two to both.
 for (const signal of ["SIGINT", "SIGQUIT"]) process.on(signal, () => {});
-for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, () => child?.kill(signal));
+child = spawn(program, args, { stdio: "inherit" });
 child.on("error", (error) => end(`failed to start ${program}: ${error.message}`));
 child.on("exit", (code, signal) => {
   if (signal) {
