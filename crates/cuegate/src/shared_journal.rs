@@ -59,6 +59,16 @@ impl PostgresStore {
         Some(PostgresStore { address, flag, opened: Mutex::default() })
     }
 
+    /// The journal of settings that cannot be read, if they say that there is one: it cannot be opened.
+    pub(crate) fn of_broken_settings(root: &Path, why: &str) -> Option<PostgresStore> {
+        let text = std::fs::read_to_string(root.join("cuegate.toml")).ok()?;
+        text.contains("[journal]").then(|| PostgresStore {
+            address: Err(AddressError(why.to_owned())),
+            flag: None,
+            opened: Mutex::default(),
+        })
+    }
+
     fn open(
         &self,
         slot: fn(&mut Opened) -> &mut Option<Arc<PostgresJournal>>,

@@ -244,6 +244,14 @@ fn what_is_wrong_with_the_address_is_said_without_its_password() {
         assert!(ran.stderr.contains(why) && ran.stderr.contains("hint: "), "{}", ran.stderr);
         assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
     }
+    project.write("cuegate.toml", "[journal]\nurl = \"$X\"\n[budget]\nusd = \"much\"\n");
+    let ran = project.run(&["runs"]);
+    assert!(
+        ran.code == 4 && ran.stderr.contains("cuegate.toml:4:"),
+        "the files here are not the journal: {}",
+        ran.stderr
+    );
+    project.write("cuegate.toml", "");
     assert_eq!(project.run(&["check", "it", "--journal", "postgres://me@127.0.0.1:1/work"]).code, 0);
 }
 

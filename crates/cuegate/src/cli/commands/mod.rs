@@ -46,7 +46,7 @@ use crate::{
     project,
     project::view_of,
     run_changes::compare_files,
-    shared_journal::PostgresStore,
+    shared_journal::{JournalConfig, PostgresStore},
 };
 
 /// Parses the arguments and runs the command.
@@ -136,9 +136,13 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
 
 /// The state dir with the journal that `--journal` or `[journal]` of the settings names.
 fn find_shared_journal(home: StateDir, args: &[OsString]) -> StateDir {
-    // Commands that need sound settings say what is wrong with them.
-    let config = crate::config::load_config(home.root()).map(|config| config.journal).unwrap_or_default();
-    let store = PostgresStore::of(home.root(), read_flag(args, "--journal"), &config);
+    let flag = read_flag(args, "--journal");
+    let store = match crate::config::load_config(home.root()) {
+        Ok(config) => PostgresStore::of(home.root(), flag, &config.journal),
+        // Whoever needs no journal goes on; nobody takes the files here for the runs of the project.
+        Err(failure) if flag.is_none() => PostgresStore::of_broken_settings(home.root(), &failure.message),
+        Err(_) => PostgresStore::of(home.root(), flag, &JournalConfig::default()),
+    };
     home.with_shared(store.map(|store| Arc::new(store) as Arc<dyn SharedStore>))
 }
 
