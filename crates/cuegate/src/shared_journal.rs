@@ -23,6 +23,32 @@ pub struct JournalConfig {
     pub schema: Option<String>,
 }
 
+/// An address without its password, to be kept and shown.
+pub(crate) fn hide_password(url: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = url;
+    if let Some((scheme, behind)) = url.split_once("://") {
+        let end = behind.find(['/', '?']).unwrap_or(behind.len());
+        let login = behind[..end].rsplit_once('@').map(|(login, _)| login);
+        if let Some((user, _)) = login.and_then(|login| login.split_once(':')) {
+            shown = format!("{scheme}://{user}:***");
+            rest = &behind[login.unwrap_or_default().len()..];
+        }
+    }
+    // As a word of its own, or after the `?` of an address.
+    while let Some(at) = rest.find("password=") {
+        let (before, behind) = rest.split_at(at + "password=".len());
+        let end = match behind.starts_with('\'') {
+            true => behind[1..].find('\'').map_or(behind.len(), |end| end + 2),
+            false => behind.find(['&', ' ']).unwrap_or(behind.len()),
+        };
+        shown.push_str(before);
+        shown.push_str("***");
+        rest = &behind[end..];
+    }
+    shown + rest
+}
+
 /// The journals at an address. They are opened when somebody needs them.
 #[derive(Debug)]
 pub(crate) struct PostgresStore {
@@ -133,5 +159,29 @@ impl SharedStore for PostgresStore {
 
     fn flag(&self) -> Option<String> {
         self.flag.as_ref().map(|url| format!("--journal={url}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hide_password;
+
+    #[test]
+    fn a_kept_address_has_no_password() {
+        for (url, shown) in [
+            ("$JOURNAL_URL", "$JOURNAL_URL"),
+            ("postgres://me@host/db", "postgres://me@host/db"),
+            (
+                "postgres://me:s3c@ret@host:1/db?sslmode=require",
+                "postgres://me:***@host:1/db?sslmode=require",
+            ),
+            (
+                "postgres://host/db?user=me&password=s3cret&sslmode=require",
+                "postgres://host/db?user=me&password=***&sslmode=require",
+            ),
+            ("host=h user=me password='s3 cret' dbname=x", "host=h user=me password=*** dbname=x"),
+        ] {
+            assert_eq!(hide_password(url), shown);
+        }
     }
 }

@@ -11,6 +11,7 @@ use cuegate_runner::{StateDir, sandbox::kept_out_files};
 
 use super::Config;
 use crate::Failure;
+use crate::shared_journal::hide_password;
 
 /// The name of the file, in the project and in the user's configuration folder.
 const NAME: &str = "cuegate.toml";
@@ -52,7 +53,14 @@ pub fn load_config(root: &Path) -> Result<Config, Failure> {
             }
         }
     }
-    let source = serde_json::to_string(&whole).unwrap_or_default();
+    let mut kept = serde_json::to_value(&whole).unwrap_or_default();
+    if let Some(url) = kept.pointer_mut("/journal/url")
+        && let Some(text) = url.as_str()
+    {
+        // Runs keep their settings, and show them.
+        *url = hide_password(text).into();
+    }
+    let source = serde_json::to_string(&kept).unwrap_or_default();
     let config: Result<Config, _> = Value::Table(whole).try_into();
     config
         .map(|config| Config { source, ..config })

@@ -266,6 +266,14 @@ fn doctor_names_the_database() {
     assert!(line(&project).contains("no runs yet, in ") && line(&project).contains(&database.schema));
     assert_eq!(project.run(&BEGIN).code, 0);
     assert!(line(&project).contains("1 run in "));
+    // A run keeps its settings, and not the password in them.
+    project.write("cuegate.toml", &database.settings().replace("cuegate@", "cuegate:s3cret@"));
+    let ran = project.run(&BEGIN);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(project.run(&["export", "last", "kept"]).code, 0);
+    let kept = fs::read(project.path().join("kept")).unwrap();
+    let text = String::from_utf8_lossy(&kept).into_owned() + &project.run(&["config", "show"]).stdout;
+    assert!(!text.contains("s3cret") && text.contains("cuegate:***@"), "{}", ran.stderr);
     assert_eq!(project.run(&["doctor", "--records"]).code, 0);
     project.write("cuegate.toml", "[journal]\nurl = \"postgres://me@127.0.0.1:1/x\"\n");
     assert!(line(&project).starts_with("no ") && line(&project).contains("Connection refused"));
