@@ -87,7 +87,10 @@ impl PostgresStore {
 
     /// The journal of settings that cannot be read, if they say that there is one: it cannot be opened.
     pub(crate) fn of_broken_settings(root: &Path, why: &str) -> Option<PostgresStore> {
-        let text = std::fs::read_to_string(root.join("cuegate.toml")).ok()?;
+        let path = root.join("cuegate.toml");
+        // A FIFO would be waited for.
+        let is_file = std::fs::metadata(&path).is_ok_and(|about| about.is_file());
+        let text = is_file.then(|| std::fs::read_to_string(&path).ok()).flatten()?;
         text.contains("[journal]").then(|| PostgresStore {
             address: Err(AddressError(why.to_owned())),
             flag: None,
