@@ -340,6 +340,9 @@ fn pushes_and_named_revisions_are_compared() {
     let (codes, said) = runner.codes("check");
     assert_eq!(codes, [Some(0), Some(0), Some(0)], "{said}");
     assert!(said.contains("::notice title=cuegate::nothing to compare with"), "{said}");
+    runner.set("inputs.max-usd", "1");
+    assert_eq!(runner.codes("check").0[2], Some(1), "a limit needs no commit before it");
+    runner.set("inputs.max-usd", "");
     // After a forced push.
     runner.set("github.event.before", &"e".repeat(40));
     let (codes, said) = runner.codes("check");
