@@ -11,6 +11,8 @@ use cuegate_postgres::{Address, AddressError, PostgresJournal};
 use cuegate_runner::SharedStore;
 use serde::Deserialize;
 
+use crate::config::list_config_paths;
+
 /// `[journal]`: where the records of runs are, if not in the state dir.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -85,13 +87,14 @@ impl PostgresStore {
         Some(PostgresStore { address, flag, opened: Mutex::default() })
     }
 
-    /// The journal of settings that cannot be read, if they say that there is one: it cannot be opened.
+    /// A store that fails to open because of `why`, if settings that cannot be read may name a journal.
     pub(crate) fn of_broken_settings(root: &Path, why: &str) -> Option<PostgresStore> {
-        let path = root.join("cuegate.toml");
-        // A FIFO would be waited for.
-        let is_file = std::fs::metadata(&path).is_ok_and(|about| about.is_file());
-        let text = is_file.then(|| std::fs::read_to_string(&path).ok()).flatten()?;
-        text.contains("[journal]").then(|| PostgresStore {
+        let names_journal = |path: &PathBuf| {
+            // A FIFO would be waited for.
+            std::fs::metadata(path).is_ok_and(|about| about.is_file())
+                && std::fs::read_to_string(path).is_ok_and(|text| text.contains("journal"))
+        };
+        list_config_paths(root).iter().any(names_journal).then(|| PostgresStore {
             address: Err(AddressError(why.to_owned())),
             flag: None,
             opened: Mutex::default(),

@@ -134,7 +134,7 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
-    /// The database that holds the journal cannot be reached, or refused what was asked.
+    /// The database of the journal cannot be reached, or refused a statement.
     #[error("the journal at {address} failed: {what}")]
     Database {
         /// Where it is, without a password.

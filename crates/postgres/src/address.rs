@@ -120,6 +120,10 @@ fn build_tls(ca: Option<&Path>) -> Result<ClientConfig, AddressError> {
     };
     let failed =
         |why: String| AddressError(format!("the certificates of `{}` cannot be used: {why}", path.display()));
+    // A FIFO would be waited for.
+    if !path.metadata().is_ok_and(|about| about.is_file()) {
+        return Err(failed("there is no such file".to_owned()));
+    }
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(path).map_err(|error| failed(error.to_string()))? {
         let certificate = certificate.map_err(|error| failed(error.to_string()))?;

@@ -36,6 +36,8 @@ pub(crate) enum Access {
 #[derive(Debug)]
 pub(crate) struct Connection {
     jobs: Sender<Job>,
+    /// Where the server is, for errors.
+    address: String,
 }
 
 /// The connection, and how to get it again.
@@ -43,8 +45,6 @@ pub(crate) struct Session {
     address: Address,
     access: Access,
     client: Option<Client>,
-    /// The format of the tables, once it is known.
-    pub(crate) format: i32,
 }
 
 impl Connection {
@@ -56,7 +56,8 @@ impl Connection {
         mut at_rest: impl FnMut(&mut Session) + Send + 'static,
     ) -> Connection {
         let (jobs, received) = mpsc::channel::<Job>();
-        let mut session = Session { address, access, client: None, format: 0 };
+        let shown = address.to_string();
+        let mut session = Session { address, access, client: None };
         thread::spawn(move || {
             let mut next = Instant::now() + every;
             loop {
@@ -71,7 +72,7 @@ impl Connection {
                 }
             }
         });
-        Connection { jobs }
+        Connection { jobs, address: shown }
     }
 
     /// Runs statements, again if the connection is lost meanwhile, until `patience` is over. They are told whether an earlier
@@ -85,7 +86,10 @@ impl Connection {
         let job: Job = Box::new(move |session| {
             let _ = reply.send(session.run(patience, work));
         });
-        let gone = || Error::Database { address: String::new(), what: "its thread has ended".to_owned() };
+        let gone = || Error::Database {
+            address: self.address.clone(),
+            what: "the thread with its connection has ended".to_owned(),
+        };
         self.jobs.send(job).map_err(|_| gone())?;
         replied.recv().map_err(|_| gone())?
     }
@@ -141,7 +145,6 @@ impl Session {
                     supported: FORMAT.cast_unsigned(),
                 }));
             }
-            self.format = format;
             if self.access == (Access::Write { is_synced: false }) {
                 client.batch_execute("set synchronous_commit to off").map_err(ConnectError::Database)?;
             }

@@ -67,7 +67,7 @@ impl PostgresJournal {
         let renewed = Arc::clone(&held);
         let connection = Connection::start(address.clone(), access, RENEWAL, move |session| {
             let (runs, tokens): (Vec<String>, Vec<i64>) =
-                lock(&renewed).iter().map(|(run, token)| (run.clone(), *token)).unzip();
+                lock_mutex(&renewed).iter().map(|(run, token)| (run.clone(), *token)).unzip();
             if !runs.is_empty() {
                 // Missed renewals are made up for; a record is refused if somebody else took the run meanwhile.
                 let _ = session.run(Duration::ZERO, |client, _| renew_leases(client, &runs, &tokens));
@@ -292,7 +292,7 @@ pub(crate) fn channel_of(address: &Address) -> String {
     format!("cuegate {}", address.schema)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock_mutex<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     // What is kept is changed in one step, so a panic leaves it whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -327,7 +327,7 @@ impl Journal for PostgresJournal {
         let (is_done, is_in_doubt) = self.write(PATIENCE_TO_WRITE, move |client, is_in_doubt| {
             Ok((append_record(client, &channel, &run, token, seq, &appended)?, is_in_doubt))
         })?;
-        lock(&self.read_messages).remove(&lease.run);
+        lock_mutex(&self.read_messages).remove(&lease.run);
         match is_done {
             true => Ok(()),
             false => self.explain_refusal(lease, expected_seq, &record, is_in_doubt),
@@ -393,8 +393,8 @@ impl Journal for PostgresJournal {
             Ok(is_gone || (is_in_doubt && client.query_opt("select 1 from runs where run = $1", &[&run])?.is_none()))
         })?;
         if is_removed {
-            lock(&self.held).remove(lease.run.as_str());
-            lock(&self.read_messages).remove(&lease.run);
+            lock_mutex(&self.held).remove(lease.run.as_str());
+            lock_mutex(&self.read_messages).remove(&lease.run);
             return Ok(());
         }
         self.check_run(&lease.run)?;
@@ -517,7 +517,7 @@ impl Journal for PostgresJournal {
                 .map(|row| row.map(|row| row.get::<_, i64>(0)))
             })?;
             if let Some(token) = token {
-                lock(&self.held).insert(run.to_string(), token);
+                lock_mutex(&self.held).insert(run.to_string(), token);
                 let token = u64::try_from(token).unwrap_or_default();
                 return Ok(Lease { run: run.clone(), token, owner: owner.clone() });
             }
@@ -528,7 +528,7 @@ impl Journal for PostgresJournal {
         let (run, token, channel) =
             (lease.run.to_string(), limit_number(lease.token), channel_of(&self.address));
         {
-            let mut held = lock(&self.held);
+            let mut held = lock_mutex(&self.held);
             if held.get(&run) == Some(&token) {
                 held.remove(&run);
             }
@@ -560,21 +560,21 @@ impl Journal for PostgresJournal {
             let row = client.query_opt(sql, &[&name, &key, &at_ms, &body, &channel])?;
             Ok(row.map(|row| get_number(&row, 0)))
         })?;
-        lock(&self.read_messages).remove(run);
+        lock_mutex(&self.read_messages).remove(run);
         id.map(MessageId).ok_or_else(|| Error::NoSuchRun { run: run.clone() })
     }
 
     fn inbox(&self, run: &RunId) -> Result<Vec<Message>, Error> {
         // The driver of a run looks several times a second: while nothing is heard, nothing is there.
         let heard = self.listener.heard();
-        if let (Some(heard), Some((at, messages))) = (heard, lock(&self.read_messages).get(run))
+        if let (Some(heard), Some((at, messages))) = (heard, lock_mutex(&self.read_messages).get(run))
             && *at == heard
         {
             return Ok(messages.clone());
         }
         let messages = self.read_inbox(run)?;
         if let Some(heard) = heard {
-            lock(&self.read_messages).insert(run.clone(), (heard, messages.clone()));
+            lock_mutex(&self.read_messages).insert(run.clone(), (heard, messages.clone()));
         }
         Ok(messages)
     }

@@ -67,7 +67,7 @@ impl Listener {
     }
 }
 
-/// Listens until nobody is left, or the connection is lost.
+/// Counts the notifications of the server until the journal is dropped or the connection is lost.
 fn listen_for_changes(address: &Address, told: &Weak<Heard>) -> Result<(), postgres::Error> {
     let mut client = address.config.connect(address.connector())?;
     client.batch_execute(&format!("listen {}", quote_name(&channel_of(address))))?;

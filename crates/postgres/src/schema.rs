@@ -54,7 +54,8 @@ pub(crate) fn quote_name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Uses the schema, and makes the tables in it if they are missing. Returns the format of what is there.
+/// Selects the schema for all later statements. With `creates`, missing tables are created. Returns the format of the tables;
+/// `None` without tables.
 pub(crate) fn prepare_schema(client: &mut Client, schema: &str, creates: bool) -> Result<Option<i32>, Error> {
     let quoted = quote_name(schema);
     client.batch_execute(&format!("set search_path to {quoted}"))?;

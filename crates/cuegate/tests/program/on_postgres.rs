@@ -28,7 +28,8 @@ steps:
 struct Database {
     url: String,
     schema: String,
-    own: Option<PostgresServer>,
+    /// Ends with the test.
+    _own: Option<PostgresServer>,
 }
 
 impl Database {
@@ -38,10 +39,10 @@ impl Database {
         if let Ok(url) = std::env::var("CUEGATE_TEST_POSTGRES")
             && !url.is_empty()
         {
-            return Some(Database { url, schema, own: None });
+            return Some(Database { url, schema, _own: None });
         }
         match PostgresServer::start() {
-            Ok(server) => Some(Database { url: server.url(), schema, own: Some(server) }),
+            Ok(server) => Some(Database { url: server.url(), schema, _own: Some(server) }),
             Err(why) => {
                 eprintln!("skipped: {why}");
                 None
@@ -195,23 +196,14 @@ fn a_batch_and_its_runs_are_in_the_database() {
     assert_eq!(flagged.json()["runs"].as_array().unwrap().len(), 2, "{}", flagged.stderr);
 }
 
+/// With a server of its own, which it may kill.
 #[test]
 fn a_database_that_goes_away_for_a_moment_stops_nothing() {
-    if database_is_shared() {
-        // It needs a server that it may kill.
-        let Ok(mut server) = PostgresServer::start() else { return };
-        goes_away(&mut server);
-    } else if let Some(Database { own: Some(mut server), .. }) = Database::find("away") {
-        goes_away(&mut server);
-    }
-}
-
-fn database_is_shared() -> bool {
-    std::env::var("CUEGATE_TEST_POSTGRES").is_ok_and(|url| !url.is_empty())
-}
-
-fn goes_away(server: &mut PostgresServer) {
-    let database = Database { url: server.url(), schema: "away".to_owned(), own: None };
+    let mut server = match PostgresServer::start() {
+        Ok(server) => server,
+        Err(why) => return eprintln!("skipped: {why}"),
+    };
+    let database = Database { url: server.url(), schema: "away".to_owned(), _own: None };
     let slow = |step: &str, outcome: &str| json!({"step": step, "output": {"outcome": outcome, "response": "ok"}, "runs": ["sleep 1"]});
     let project = database.project(&json!([slow("work", "Done"), slow("look", "Fine")]));
     let mut job = project.start(&BEGIN);

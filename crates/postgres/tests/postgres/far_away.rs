@@ -115,7 +115,7 @@ impl Wire {
                 thread::spawn(move || {
                     let mut bytes = [0; 16_384];
                     while let Ok(count @ 1..) = from_server.read(&mut bytes) {
-                        // What was asked is done; nobody learns it.
+                        // The server has done what was asked, and its answer is dropped.
                         let mut is_lost = false;
                         let _ = told.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| {
                             is_lost = left == 1;
