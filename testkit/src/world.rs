@@ -29,6 +29,7 @@ pub struct Case<'f> {
 pub fn started(flow: &Flow) -> RunStarted {
     let on_issue = flow.conduct.issue.is_some();
     RunStarted {
+        machine: None,
         key: None,
         budget: Budget::default(),
         notional: false,

@@ -220,7 +220,10 @@ fn list_digests(json: &Value, found: &mut Vec<String>) {
             found.push(text.clone());
         }
         Value::Array(list) => list.iter().for_each(|value| list_digests(value, found)),
-        Value::Object(object) => object.values().for_each(|value| list_digests(value, found)),
+        // Packs of files are for machines that share the journal; `--snapshots` writes the files.
+        Value::Object(object) => {
+            object.iter().filter(|(key, _)| *key != "pack").for_each(|(_, value)| list_digests(value, found))
+        }
         _ => {}
     }
 }

@@ -8,9 +8,9 @@ use cuegate_flow::Str;
 use crate::{
     command::{CommandId, LastAnswer},
     event::Event,
-    event_types::{
-        AskRequest, ProvisionalOutcome, RowEnd, RunForked, RunResumed, RunStarted, TreeState, WaitKind,
-    },
+    event_types::{AskRequest, ProvisionalOutcome, RowEnd, RunForked, RunResumed, RunStarted, WaitKind},
+    place::RunMoved,
+    place::TreeState,
     reports::ReportVersion,
     run::{
         HandoffValue, Member, Node, PendingAsk, PendingGateCommand, Run, RunEffects, SessionHead, State,
@@ -331,6 +331,7 @@ impl Run {
                     unsandboxed,
                     settings,
                     new_sessions,
+                    moved,
                     found,
                     retry,
                     note,
@@ -359,7 +360,8 @@ impl Run {
                 self.progress.iterations_max = iterations_max.unwrap_or(self.progress.iterations_max);
                 self.spending.repairs_max = repairs_max.unwrap_or(self.spending.repairs_max);
                 let another = provider.as_ref().is_some_and(|name| *name != self.started().provider);
-                if *new_sessions {
+                // The agents keep conversations on their machine.
+                if *new_sessions || moved.is_some() {
                     self.context.sessions.clear();
                 }
                 if let Some(started) = self.started.as_mut().map(Arc::make_mut) {
@@ -376,6 +378,11 @@ impl Run {
                     started.wait_max_ms = wait_max_ms.unwrap_or(started.wait_max_ms);
                     started.notional = notional.unwrap_or(started.notional);
                     started.sandboxed &= !unsandboxed;
+                    if let Some(RunMoved { to, work, report_dir }) = moved.as_deref() {
+                        started.machine = Some(to.clone());
+                        started.place.work.clone_from(work);
+                        started.report_dir.clone_from(report_dir);
+                    }
                     if let Some(adopted) = definition {
                         started.adopt(adopted);
                     }

@@ -9,12 +9,7 @@ use cuegate_flow::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    agents::AgentChoice,
-    budget::Share,
-    effect::Effect,
-    event_types::{PromptPart, TreeState},
-};
+use crate::{agents::AgentChoice, budget::Share, effect::Effect, event_types::PromptPart, place::TreeState};
 
 /// Identifies a command permanently, by the record that made it pending.
 ///

@@ -11,7 +11,9 @@ use crate::{
     budget::Budget,
     command::CommandId,
     effect::Delay,
-    event_types::{AdoptedDefinition, RunForked, RunStarted, SourceBlob, ToolCall, TreeState},
+    event_types::{AdoptedDefinition, RunForked, RunStarted, SourceBlob, ToolCall},
+    place::RunMoved,
+    place::TreeState,
     recorded_completion::{read_json_text, write_json_text},
 };
 
@@ -168,6 +170,8 @@ pub struct ResumeSettings {
     pub settings: Option<BlobRef>,
     /// Whether all conversations are started anew.
     pub new_sessions: bool,
+    /// Where it goes on, if elsewhere.
+    pub moved: Option<Box<RunMoved>>,
     /// The working tree as it was found, and its differences from the journaled one.
     pub found: Option<TreeChange>,
     /// The worktree of the run after it was put back, if files that a person changed since the interruption stayed.
@@ -314,6 +318,31 @@ impl Completion {
             | Completion::Forked(_) => None,
             Completion::Resumed(resume) => resume.found.as_ref(),
         }
+    }
+
+    /// The states of the working tree that it reports, in their order.
+    pub fn tree_states_mut(&mut self) -> Vec<&mut TreeState> {
+        let states: [Option<&mut TreeState>; 2] = match self {
+            Completion::Start(start) => [start.started.tree.as_mut(), None],
+            Completion::Answered { seen, .. }
+            | Completion::Faulted { seen, .. }
+            | Completion::Executed { seen, .. }
+            | Completion::Acted { seen, .. }
+            | Completion::Interrupted { seen }
+            | Completion::Cancelled { seen }
+            | Completion::OutOfTime { seen } => [seen.as_mut().map(|seen| &mut seen.tree), None],
+            Completion::Probed { look, .. } => [look.seen.as_mut().map(|seen| &mut seen.tree), None],
+            Completion::PersonAnswered { found, .. } => [found.as_mut(), None],
+            Completion::Forked(fork) => [fork.tree.as_mut(), None],
+            Completion::Resumed(resume) => {
+                [&mut resume.found, &mut resume.kept].map(|seen| seen.as_mut().map(|seen| &mut seen.tree))
+            }
+            Completion::Cut { .. }
+            | Completion::Settled { .. }
+            | Completion::TimePassed
+            | Completion::SandboxDenied { .. } => [None, None],
+        };
+        states.into_iter().flatten().collect()
     }
 }
 

@@ -13,7 +13,8 @@ use serde_json::Value;
 use crate::{
     command::CommandId,
     event::Event,
-    event_types::{EndState, PendingEntry, TreeState},
+    event_types::{EndState, PendingEntry},
+    place::TreeState,
     run::{Run, State},
 };
 

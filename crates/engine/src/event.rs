@@ -16,8 +16,9 @@ use crate::{
     effect::{EffectDelayed, EffectFinished, EffectKind, EffectsRequested, RunEnd},
     event_types::{
         AskRequest, EndState, PendingEntry, ProvisionalOutcome, Remedy, RowEnd, RunForked, RunResumed,
-        RunStarted, StepAnswer, SuspensionCause, ToolCall, TreeState,
+        RunStarted, StepAnswer, SuspensionCause, ToolCall,
     },
+    place::TreeState,
 };
 
 /// An event of a run.

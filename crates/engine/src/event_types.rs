@@ -10,7 +10,7 @@ use crate::{
     agents::{AgentChoice, AgentPlan},
     budget::Budget,
     fence_key::FenceKey,
-    place::Place,
+    place::{Machine, Place, RunMoved, TreeState},
     run::{FollowUpMessage, JudgedAnswer},
 };
 
@@ -170,22 +170,6 @@ pub struct SourceBlob {
     pub blob: BlobRef,
 }
 
-/// A snapshot of the working tree.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
-pub struct TreeState {
-    /// The git tree of all files that git does not ignore.
-    pub tree: String,
-    /// The checked out commit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub head: Option<String>,
-    /// A digest of all branches and tags.
-    #[serde(default)]
-    pub refs: String,
-    /// In a worktree that the run owns: the object id of HEAD, the index, branches and stash, for restoring them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub git: Option<String>,
-}
-
 /// What changed when a run was resumed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunResumed {
@@ -237,6 +221,9 @@ pub struct RunResumed {
     /// Whether all conversations are started anew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_sessions: bool,
+    /// Where it goes on, if elsewhere. All conversations are started anew there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<Box<RunMoved>>,
     /// The edited definition with which the run goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Box<AdoptedDefinition>>,
@@ -275,6 +262,9 @@ pub struct RunForked {
     /// The keys of conversations that cannot be continued from where they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub new_sessions: Vec<Str>,
+    /// Where it was made, if the journal is shared with other machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
 }
 
 /// An edited definition that replaces the one that a run was started with.
@@ -298,6 +288,7 @@ impl RunStarted {
         self.tree.clone_from(&fork.first_tree);
         self.budget = fork.budget;
         self.report_dir.clone_from(&fork.report_dir);
+        self.machine.clone_from(&fork.machine);
         self.finalize.clone_from(&fork.finalize);
         self.github.take_if(|_| fork.no_github);
     }
@@ -319,6 +310,9 @@ pub struct RunStarted {
     pub key: Option<String>,
     /// The version of the program that started it.
     pub program: String,
+    /// Where it is driven, if the journal is shared with other machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// The definition's name.
     pub flow: Str,
     /// Its format.

@@ -83,13 +83,13 @@ pub use event::Event;
 pub use event_types::{
     AdoptedDefinition, AfterReports, AskContext, AskRequest, EndState, GithubTarget, OwedReport,
     PendingEntry, PromptPart, RecordedLoadOptions, Remedy, RowEnd, RunForked, RunResumed, RunStarted,
-    SourceBlob, StepAnswer, SuspensionCause, ToolCall, ToolResult, TreeState, WaitKind,
+    SourceBlob, StepAnswer, SuspensionCause, ToolCall, ToolResult, WaitKind,
 };
 pub use fence_key::FenceKey;
 pub use pending::list_pending_commands;
-pub use place::Place;
+pub use place::{Machine, Place, RunMoved, StatePack, TreeState};
 pub use prompt::{Failure, render_template};
-pub use record::{Record, RecordedDecision, UnreadableRecord};
+pub use record::{Record, RecordedDecision, UnreadableRecord, list_tree_states};
 pub use recorded_completion::RecordedCompletion;
 pub use reports::{ReportFile, ReportVersion, Reports};
 pub use route::{Route, resolve_target};

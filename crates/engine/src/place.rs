@@ -1,5 +1,6 @@
-//! Where a run works.
+//! Where a run works, and the states of what is there.
 
+use cuegate_flow::{Str, model::BlobRef};
 use serde::{Deserialize, Serialize};
 
 /// Where a run works.
@@ -41,4 +42,65 @@ impl Place {
         let Some(folder) = self.folder.as_deref().filter(|_| self.bounded) else { return false };
         path.strip_prefix(folder).is_none_or(|rest| !rest.starts_with('/'))
     }
+}
+
+/// Where the process is that drives a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// A random name of the state dir. The same project elsewhere has another one.
+    pub id: String,
+    /// The name of the machine.
+    pub host: String,
+    /// The top folder of the project there.
+    pub root: String,
+}
+
+/// What is different since a run goes on in another project or on another machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunMoved {
+    pub to: Machine,
+    /// The folder where agents work there.
+    pub work: String,
+    /// The folder of its reports there, if agents read them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report_dir: Option<Str>,
+}
+
+/// A snapshot of the working tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct TreeState {
+    /// The git tree of all files that git does not ignore.
+    pub tree: String,
+    /// The checked out commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<String>,
+    /// A digest of all branches and tags.
+    #[serde(default)]
+    pub refs: String,
+    /// In a worktree that the run owns: the object id of HEAD, the index, branches and stash, for restoring them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git: Option<String>,
+    /// What another machine makes it from, if the journal is shared with others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pack: Option<Box<StatePack>>,
+}
+
+/// What a machine that never saw a working tree makes it from, beside the packs before it and the commit that the run
+/// started from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatePack {
+    /// In the journal.
+    Kept {
+        /// The files, as a thin pack of git.
+        files: BlobRef,
+        /// New commits, as a pack of git.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        commits: Option<BlobRef>,
+    },
+    /// Too large for the journal. The next pack that fits has its files as well.
+    TooLarge {
+        /// The size of the objects.
+        bytes: u64,
+    },
 }

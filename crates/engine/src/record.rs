@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{completion::Completion, event::Event, recorded_completion::RecordedCompletion};
+use crate::{
+    completion::Completion, event::Event, place::TreeState, recorded_completion::RecordedCompletion,
+};
 
 /// The events of one decision: the unit of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,6 +82,35 @@ impl RecordedDecision {
         let Cause { completion } = serde_json::from_slice(bytes)?;
         Ok(RecordedDecision { completion: Completion::of_record(completion, &events, texts)?, events })
     }
+}
+
+/// The states of the working tree that a journal record names: those that its completion reports, also where no event
+/// follows from them, then those of its events.
+///
+/// # Errors
+/// As [`Record::parse`].
+pub fn list_tree_states(bytes: &[u8]) -> Result<Vec<TreeState>, UnreadableRecord> {
+    fn walk(json: &Value, states: &mut Vec<TreeState>) {
+        match json {
+            Value::Object(object) => {
+                if object.get("tree").is_some_and(Value::is_string)
+                    && object.contains_key("refs")
+                    && let Ok(state) = serde_json::from_value::<TreeState>(json.clone())
+                {
+                    states.push(state);
+                }
+                object.values().for_each(|value| walk(value, states));
+            }
+            Value::Array(list) => list.iter().for_each(|value| walk(value, states)),
+            _ => {}
+        }
+    }
+    let whole: Value = serde_json::from_slice(bytes)?;
+    let mut states = Vec::new();
+    for part in ["completion", "events"].iter().filter_map(|part| whole.get(part)) {
+        walk(part, &mut states);
+    }
+    Ok(states)
 }
 
 /// Why a record cannot be parsed.

@@ -20,8 +20,9 @@ use crate::{
     effect::{Effect, Phase, RunEnd},
     event_types::{
         AskContext, AskRequest, EndState, PendingEntry, PromptPart, ProvisionalOutcome, Remedy, RunStarted,
-        StepAnswer, SuspensionCause, TreeState,
+        StepAnswer, SuspensionCause,
     },
+    place::TreeState,
     reports::Reports,
 };
 

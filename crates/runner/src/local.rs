@@ -365,7 +365,7 @@ pub fn state_of(trees: &Trees, branch: Option<&str>) -> Result<TreeState, Error>
 /// When git cannot read it.
 pub fn state_with(trees: &Trees, branch: Option<&str>, snapshot: Snapshot) -> Result<TreeState, Error> {
     let git = branch.map(|branch| trees.git_state(branch)).transpose()?.flatten();
-    Ok(TreeState { tree: snapshot.tree, head: snapshot.head, refs: snapshot.refs, git })
+    Ok(TreeState { tree: snapshot.tree, head: snapshot.head, refs: snapshot.refs, git, pack: None })
 }
 
 impl Executor for LocalExecutor {

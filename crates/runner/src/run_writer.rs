@@ -11,6 +11,7 @@ use cuegate_journal::{Blob, Journal, Lease, MessageId, NewRecord, Owner, RunId};
 use crate::{
     clock::{Clock, MachineClock, now_ms},
     error::Error,
+    state_packer::StatePacker,
 };
 
 /// A record as it was journaled.
@@ -30,6 +31,8 @@ pub struct RunWriter {
     flow: Arc<Flow>,
     run: Run,
     clock: Arc<dyn Clock>,
+    /// Keeps the files of the run in the journal, for other machines that share it.
+    packer: Option<StatePacker>,
     /// The elapsed time of the clock at the last record, or when the run was opened.
     since: Duration,
 }
@@ -118,8 +121,9 @@ impl RunWriter {
         flow: Arc<Flow>,
         start: Start,
         texts: Vec<Vec<u8>>,
+        packer: Option<StatePacker>,
     ) -> Result<(RunWriter, Entry), Error> {
-        RunWriter::begin_by(Arc::new(MachineClock::new()), journal, id, flow, start, texts)
+        RunWriter::begin_by(Arc::new(MachineClock::new()), journal, id, flow, start, texts, packer)
     }
 
     /// As [`RunWriter::begin`], with another clock than the machine's.
@@ -133,10 +137,11 @@ impl RunWriter {
         flow: Arc<Flow>,
         start: Start,
         texts: Vec<Vec<u8>>,
+        packer: Option<StatePacker>,
     ) -> Result<(RunWriter, Entry), Error> {
         let lease = RunWriter::claim_lease(&*journal, id, clock.now_ms())?;
         let since = clock.elapsed();
-        let mut writer = RunWriter { journal, lease, flow, run: Run::default(), clock, since };
+        let mut writer = RunWriter { journal, lease, flow, run: Run::default(), clock, packer, since };
         let entry = writer.commit(Completion::Start(Box::new(start)), texts, &[])?;
         Ok((writer, entry.expect("a run that has not begun can begin")))
     }
@@ -152,6 +157,7 @@ impl RunWriter {
         source: &RunId,
         flow: Arc<Flow>,
         fork: RunForked,
+        packer: Option<StatePacker>,
     ) -> Result<RunWriter, Error> {
         let lease = RunWriter::claim_lease(&*journal, id, now_ms())?;
         let (mut run, mut last) = (Run::default(), 0);
@@ -163,13 +169,14 @@ impl RunWriter {
         })?;
         let clock = Arc::new(MachineClock::not_before(last));
         let since = clock.elapsed();
-        let mut writer = RunWriter { journal, lease, flow, run, since, clock };
+        let mut writer = RunWriter { journal, lease, flow, run, since, clock, packer };
         let (at_ms, count) = (writer.clock.now_ms(), fork.records);
-        let completion = Completion::Forked(Box::new(fork));
+        let mut completion = Completion::Forked(Box::new(fork));
+        let packs = writer.pack_states(&mut completion)?;
         let recorded = RecordedCompletion::of(&completion);
         let Decision { events, blobs } = writer.run.advance(&writer.flow, at_ms, completion);
         let body = Record::encode(&recorded, &events);
-        let blobs: Vec<Blob> = blobs.into_iter().chain(recorded.texts).map(Blob::new).collect();
+        let blobs: Vec<Blob> = blobs.into_iter().chain(recorded.texts).chain(packs).map(Blob::new).collect();
         let record = NewRecord { at_ms, body: &body, blobs: &blobs, consumes: &[] };
         writer.journal.append_copy(&writer.lease, source, count, record)?;
         Ok(writer)
@@ -209,7 +216,28 @@ impl RunWriter {
             }
         };
         let clock = Arc::new(MachineClock::not_before(last));
-        Ok(RunWriter { journal, lease, flow, run, since: clock.elapsed(), clock })
+        Ok(RunWriter { journal, lease, flow, run, since: clock.elapsed(), clock, packer: None })
+    }
+
+    /// Keeps the files of the run in the journal from now on.
+    pub fn set_packer(&mut self, packer: Option<StatePacker>) {
+        self.packer = packer;
+    }
+
+    /// The right by which this process writes to the run.
+    pub fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// Packs the states of the working tree that a completion reports. Returns the packs.
+    fn pack_states(&mut self, completion: &mut Completion) -> Result<Vec<Vec<u8>>, Error> {
+        let mut packs = Vec::new();
+        if let Some(packer) = &mut self.packer {
+            for state in completion.tree_states_mut() {
+                packs.extend(packer.pack(state)?);
+            }
+        }
+        Ok(packs)
     }
 
     /// The clock of the run.
@@ -231,10 +259,11 @@ impl RunWriter {
     /// When the journal fails; then nothing has changed.
     pub fn commit(
         &mut self,
-        completion: Completion,
+        mut completion: Completion,
         texts: Vec<Vec<u8>>,
         consumes: &[MessageId],
     ) -> Result<Option<Entry>, Error> {
+        let packs = self.pack_states(&mut completion)?;
         let at_ms = self.clock.now_ms();
         let driven = self.elapsed();
         let driven_ms = u64::try_from(driven.as_millis()).unwrap_or(u64::MAX);
@@ -246,7 +275,8 @@ impl RunWriter {
             return Ok(None);
         }
         let body = Record::encode(&recorded, &events);
-        let blobs: Vec<Blob> = texts.into_iter().chain(blobs).chain(recorded.texts).map(Blob::new).collect();
+        let blobs: Vec<Blob> =
+            texts.into_iter().chain(packs).chain(blobs).chain(recorded.texts).map(Blob::new).collect();
         let appended =
             self.journal.append(&self.lease, seq, NewRecord { at_ms, body: &body, blobs: &blobs, consumes });
         if let Err(error) = appended {

@@ -6,11 +6,12 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_engine::CommandId;
+use cuegate_engine::{CommandId, Machine};
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{
-    Error as JournalError, Journal, RunId,
+    Error as JournalError, Journal, Owner, RunId,
     log::{Durability, LogJournal, Options, RUNS_DIR},
+    random_token,
 };
 
 use crate::error::{Error, io_error_at};
@@ -115,6 +116,27 @@ impl StateDir {
             Some(shared) => shared.open_batches(durability),
             None => open_logs(self.batches(), durability),
         }
+    }
+
+    /// Where this project is, for other machines. Makes its random name at the first call.
+    ///
+    /// # Errors
+    /// When the name cannot be kept.
+    pub fn machine(&self) -> Result<Machine, Error> {
+        let path = self.dir.join("machine");
+        let read = || fs::read_to_string(&path).ok().filter(|id| !id.trim().is_empty());
+        if read().is_none() {
+            self.create_missing()?;
+            let partial = self.dir.join(format!("machine-{}", std::process::id()));
+            fs::write(&partial, random_token()).map_err(io_error_at("write", &partial))?;
+            // Another process may have made it meanwhile: that one stays.
+            let _ = fs::hard_link(&partial, &path);
+            let _ = fs::remove_file(&partial);
+        }
+        let missing = || Error::Task(format!("`{}` cannot be written", path.display()));
+        let id = read().ok_or_else(missing)?.trim().to_owned();
+        let host = Owner::current().host;
+        Ok(Machine { id, host, root: self.root.display().to_string() })
     }
 
     /// The top of the project.

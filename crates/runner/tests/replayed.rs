@@ -28,7 +28,7 @@ fn recorded(flow: &Arc<Flow>) -> Arc<dyn Journal> {
     let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
     let started = RunStarted { iterations_max: 9, provider: "test".to_owned(), ..RunStarted::default() };
     let (mut writer, _) =
-        RunWriter::begin(journal.clone(), &id(), flow.clone(), Start { started }, Vec::new()).unwrap();
+        RunWriter::begin(journal.clone(), &id(), flow.clone(), Start { started }, Vec::new(), None).unwrap();
     for outcome in ["more", "more", "done"] {
         let ask = list_pending_commands(flow, writer.run())[0].id();
         let answer = Answer {

@@ -13,7 +13,7 @@
 //!
 //! | event | fields besides those of every line |
 //! |---|---|
-//! | `run_started` | `program flow dialect path base file sources params task set provider model agents{stand_ins[] steps{STEP[]} reports{STEP[]}} script iterations_max repairs_max same_answers_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} sandboxed settings programs{NAME} asks_max report_dir` |
+//! | `run_started` | `program flow dialect path base file sources params task set provider model agents{stand_ins[] steps{STEP[]} reports{STEP[]}} script iterations_max repairs_max same_answers_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} sandboxed settings programs{NAME} asks_max report_dir machine{id host root}` |
 //! | `step_entered` | `step counts visit attempt iteration remedy{of validator}` |
 //! | `origin_set` | `step origin` |
 //! | `ask_requested` | `step member kind not_before judge agent` |
@@ -61,8 +61,8 @@
 //! | `ending` | `state reason validated hold{step again} stays` |
 //! | `validation_skipped` | `step failed` |
 //! | `suspended` | `waiting{kind detail until}` |
-//! | `forked` | `run records moment place first_tree tree budget report_dir finalize no_github new_sessions[]` |
-//! | `resumed` | `iterations_max repairs_max provider model agents script budget unsandboxed asks_max found retry note settings` |
+//! | `forked` | `run records moment place first_tree tree budget report_dir finalize no_github new_sessions[] machine{id host root}` |
+//! | `resumed` | `iterations_max repairs_max provider model agents script budget unsandboxed asks_max found retry note settings new_sessions moved{to{id host root} work report_dir}` |
 //! | `ended` | `state reason validated hold{step again} stays` |
 
 use cuegate_engine::{Event, RunEnd, RunResumed, Usage};

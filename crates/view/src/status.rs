@@ -300,7 +300,10 @@ fn describe_run_time(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
 
 /// The folder that a run works in.
 pub(crate) fn describe_work_folder(view: &RunView) -> String {
-    let (place, at) = (&view.place, view.place.start_folder());
+    let (place, mut at) = (&view.place, view.place.start_folder());
+    if let Some(machine) = &view.machine {
+        at = format!("{at} on {}", machine.host);
+    }
     match (&place.branch, place.owned, place.dirty) {
         (Some(branch), ..) => format!("{at}, a git worktree on branch {branch}"),
         (None, true, _) => format!("{at}, a git worktree"),

@@ -10,26 +10,19 @@ use std::{
 use cuegate_engine::Place;
 use cuegate_flow::model::{Act, Flow, Success, Validator};
 use cuegate_journal::RunId;
-use cuegate_runner::{
-    ExecutorMessage, StateDir,
-    process::{self, Exit, Launch, Shim},
-    sandbox::Sandbox,
-};
+use cuegate_runner::{ExecutorMessage, StateDir, sandbox::Sandbox};
 
 use tokio::sync::mpsc;
 
 use super::diagnose::{FailureCause, cause_in_sandbox, find_missing, find_setup};
 use crate::run::start_run::{Host, folder_of};
+use crate::run::tried_command::{TriedCommand, build_runtime, launch_of_command, run_once, try_command};
 use crate::{Failure, Program};
 
 /// The time limit of one validator. Its own limit is often longer than a user waits for a run to start.
 const ONE_MAX: Duration = Duration::from_secs(120);
 /// The time limit of all validators.
 const ALL_MAX: Duration = Duration::from_secs(300);
-/// How many lines of a failed command are shown.
-const OUTPUT_LINES: usize = 3;
-/// The limit of the output of a validator that is kept, in bytes.
-const OUTPUT_MAX: u64 = 4 << 20;
 
 /// A validator that fails before any change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,99 +172,10 @@ pub(crate) fn try_in_sandbox(
     }))
 }
 
-/// The result of a command that was run once.
-#[derive(Debug)]
-pub(crate) struct TriedCommand {
-    /// Whether it passed.
-    pub(crate) passed: bool,
-    /// Whether it was killed at the time limit.
-    pub(crate) timed_out: bool,
-    /// Whether its program is missing or not executable, by its exit code.
-    pub(crate) cannot_run: bool,
-    /// How it ended.
-    pub(crate) ended: String,
-    /// The lines that tell why it failed.
-    pub(crate) output: Vec<String>,
-    /// The end of all that it printed.
-    pub(crate) text: String,
-}
-
 /// Runs a command of a definition that is being written once, in `work`, for at most two minutes.
 ///
 /// # Errors
 /// When the process cannot be started.
 pub(crate) fn try_once(program: &Program, command: &str, work: &Path) -> Result<TriedCommand, Failure> {
     run_once(program, command, work, ONE_MAX)
-}
-
-/// Runs a command once in `work`, for at most `limit`.
-///
-/// # Errors
-/// When the process cannot be started.
-pub(crate) fn run_once(
-    program: &Program,
-    command: &str,
-    work: &Path,
-    limit: Duration,
-) -> Result<TriedCommand, Failure> {
-    let runtime = build_runtime()?;
-    // A private folder: a program is started from what is written there.
-    let dir = tempfile::tempdir()
-        .map_err(|error| Failure::environment(format!("failed to create a temporary folder: {error}")))?;
-    let (shim, success) = (program.shim(), Success::ExitCode(0));
-    runtime.block_on(try_command(&shim, dir.path(), launch_of_command(command, work, limit), &success))
-}
-
-fn build_runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Failure::environment(format!("failed to start: {error}")))
-}
-
-fn launch_of_command(command: &str, work: &Path, limit: Duration) -> Launch {
-    Launch {
-        args: vec!["-c".into(), command.into()],
-        timeout: Some(limit),
-        output_max: OUTPUT_MAX,
-        keeps_end: true,
-        ..Launch::new(cuegate_provider::locate_or_missing("sh"), work.to_owned())
-    }
-}
-
-async fn try_command(
-    shim: &Shim,
-    dir: &Path,
-    launch: Launch,
-    success: &Success,
-) -> Result<TriedCommand, Failure> {
-    let mut child = process::start_command(shim, dir, &launch).await.map_err(failed_to_run)?;
-    while child.line().await.is_some() {}
-    let finished = child.wait().await.map_err(failed_to_run)?;
-    let (stdout, stderr) =
-        (String::from_utf8_lossy(&finished.stdout), String::from_utf8_lossy(&finished.stderr));
-    let text = format!("{}\n{}", end_of(&stdout), end_of(&stderr));
-    let (code, ended) = match &finished.exit {
-        Exit::Code(code) => (Some(*code), format!("exit {code}")),
-        Exit::Signal(signal) => (None, format!("killed by signal {signal}")),
-        Exit::NotFound(why) | Exit::NotStarted(why) => (None, why.clone()),
-    };
-    Ok(TriedCommand {
-        passed: !finished.timed_out && success.holds(code, &stdout, &stderr),
-        timed_out: finished.timed_out,
-        // The exit codes of a shell.
-        cannot_run: matches!(code, Some(126 | 127)),
-        ended,
-        output: cuegate_view::failure_lines(&text, OUTPUT_LINES),
-        text,
-    })
-}
-
-/// The end of an output.
-fn end_of(text: &str) -> &str {
-    const TEXT_MAX: usize = 64 << 10;
-    let start = text.len().saturating_sub(TEXT_MAX);
-    &text[(start..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(start)..]
-}
-
-fn failed_to_run(error: process::ProcessError) -> Failure {
-    Failure::from(cuegate_runner::Error::from(error))
 }

@@ -11,9 +11,10 @@ use cuegate_provider::locate_or_missing;
 use cuegate_runner::{StateDir, sandbox::Sandbox};
 
 use super::{
-    baseline::{BaselineFailure, run_once, try_in_sandbox},
+    baseline::{BaselineFailure, try_in_sandbox},
     diagnose::{FailureCause, find_missing, refused_hosts},
 };
+use crate::run::tried_command::run_once;
 use crate::{Failure, Program, config::Config};
 
 /// The time limit of a setup command that is tried.

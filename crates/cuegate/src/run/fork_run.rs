@@ -11,6 +11,7 @@ use cuegate_runner::{
 };
 
 use super::leftovers::{branch_of, note_preparation};
+use super::moved_run::{create_packer, find_machine};
 use super::resume_run::load_recorded_definition;
 use super::start_run::{Host, reads_report_dir, worktrees_of};
 use super::tree_lock::TreeLock;
@@ -160,9 +161,11 @@ impl PreparedFork {
             no_github: request.no_github,
             new_sessions,
             place,
+            machine: find_machine(home)?,
         };
         let repositories_without_files = trees.list_repositories(recorded)?;
-        drop(RunWriter::fork(journal.clone(), &id, &source, Arc::clone(&flow), fork.clone())?);
+        let packer = create_packer(home, Some(&trees), fork.first_tree.as_ref(), run.tree.as_ref());
+        drop(RunWriter::fork(journal.clone(), &id, &source, Arc::clone(&flow), fork.clone(), packer)?);
         let skipped_finalize = finalize.filter(|_| !request.finalizes);
         Ok(RecordedFork {
             fork,

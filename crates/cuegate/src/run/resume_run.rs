@@ -8,8 +8,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    AgentChoice, Budget, Command, CommandId, Completion, Event, ResumeSettings, Retry, Run, RunStarted,
-    SourceBlob, State, TreeChange, WaitKind, list_pending_commands,
+    AgentChoice, Budget, Command, Event, ResumeSettings, Retry, Run, RunStarted, SourceBlob, State,
+    TreeChange, WaitKind, list_pending_commands,
 };
 use cuegate_flow::{
     Str,
@@ -30,9 +30,10 @@ use tokio::sync::mpsc;
 use super::adopted_workflow::AdoptedWorkflow;
 use super::executor_settings::build_executor_settings;
 use super::logfile::LogFile;
+use super::moved_run::{bring_here, create_packer, is_elsewhere, list_lost_commands, settle_lost_commands};
 use super::resumed_agents::plan_of_resumed_run;
 use super::sandbox_setup::SandboxAtStart;
-use super::start_run::{Host, PreparedRun, Program, worktrees_of};
+use super::start_run::{Host, PreparedRun, Program, reads_report_dir, worktrees_of};
 use super::tree_lock::TreeLock;
 use super::{leftovers, sandbox_setup};
 use crate::agents::{AgentQuery, RunAgents};
@@ -88,7 +89,11 @@ pub fn reload_flow(journal: &dyn Journal, id: &RunId, run: &Run) -> Result<Arc<F
 }
 
 /// As [`reload_flow`], with the settings for the runner.
-fn reload_with(journal: &dyn Journal, id: &RunId, run: &Run) -> Result<(Arc<Flow>, RunSettings), Failure> {
+pub(super) fn reload_with(
+    journal: &dyn Journal,
+    id: &RunId,
+    run: &Run,
+) -> Result<(Arc<Flow>, RunSettings), Failure> {
     load_recorded_definition(journal, id, run.started())
 }
 
@@ -242,7 +247,6 @@ pub(crate) fn newest_in_worktrees(
 /// When another process drives it, or the provider, the journal or this machine fails.
 pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Result<PreparedRun, Failure> {
     let Host { home, journal, program, config } = host;
-    project::check_is_here(home, &**journal, id)?;
     project::wait_for_release(&**journal, id)?;
     let entries = cuegate_runner::read_records(&**journal, id)?;
     let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
@@ -313,12 +317,20 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     let sandbox = run_sandbox.sandbox().cloned();
     // Before anybody asks to which repository the worktree belongs.
     AgentGit::restore_name(&home.git(id)).map_err(cuegate_runner::Error::from)?;
+    let arrival = match is_elsewhere(home, id, &started)? {
+        true => {
+            let reads_reports = reads_report_dir(book.flow());
+            Some(bring_here(host, &book, &settings, reads_reports)?)
+        }
+        false => None,
+    };
     let work = work_of(home, id, &started, &settings, config)?;
     if started.sandboxed {
         remove_git_redirects(&work);
     }
     let trees =
         if work.is_dir() { Trees::open(&work, &home.trees())? } else { return Err(missing_folder(&work)) };
+    book.set_packer(create_packer(home, trees.as_ref(), started.tree.as_ref(), book.run().tree.as_ref()));
     if trees.is_none() && started.tree.is_some() {
         return Err(Failure {
             message: format!(
@@ -344,8 +356,15 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     // The clock may have been set back since.
     let suspect = interrupted.then_some(last.min(SystemTime::now()));
     let mut notes = cuegate_runner::sandbox::put_aside_kept_out(home.dir());
+    let (moved, lost) = match arrival {
+        Some(arrival) => {
+            notes.extend(arrival.notes);
+            (Some(Box::new(arrival.moved)), list_lost_commands(&book))
+        }
+        None => (None, Vec::new()),
+    };
     let kept = match (suspect, &trees) {
-        (Some(last), Some(trees)) if started.place.owned => {
+        (Some(last), Some(trees)) if started.place.owned && moved.is_none() => {
             keep_changes_of_user(home, id, trees, book.run(), last, &mut notes)?
         }
         _ => None,
@@ -378,6 +397,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
             budget: again.budget.limits().then_some(again.budget),
             unsandboxed: again.unsandboxed && started.sandboxed,
             new_sessions: again.new_sessions,
+            moved: moved.clone(),
             settings: again.adopts_settings.then(|| {
                 texts.push(config.source.as_bytes().to_vec());
                 BlobRef::for_bytes(config.source.as_bytes())
@@ -387,13 +407,19 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
         },
         texts,
     )?;
+    let mut written: Vec<Entry> = entry.into_iter().collect();
+    if let (Some(_), Some(from)) = (&moved, &started.machine) {
+        let last_ms = entries.last().map_or(0, |entry| entry.at_ms);
+        written.extend(settle_lost_commands(&mut book, &lost, last_ms, from)?);
+    }
+    let started = book.run().started().clone();
     let dir_of = |command: Command| home.command(id, command.id());
     let pending: Vec<PathBuf> =
         list_pending_commands(book.flow(), book.run()).into_iter().map(dir_of).collect();
     leftovers::remove_commands(home, id, &pending);
     leftovers::remove_leftovers(home, &**journal);
     let former = former_providers(&started, script.clone(), program, config);
-    let journaled = entries.iter().chain(&entry).map(|entry| entry.events.as_slice());
+    let journaled = entries.iter().chain(&written).map(|entry| entry.events.as_slice());
     agents.restore(journaled);
     let (tell, heard) = mpsc::channel(256);
     for note in notes {
@@ -413,16 +439,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
         None => None,
     };
     let otel = config.otel.clone();
-    Ok(PreparedRun {
-        book,
-        setting,
-        heard,
-        log,
-        lock,
-        otel,
-        before: entries,
-        entries: entry.into_iter().collect(),
-    })
+    Ok(PreparedRun { book, setting, heard, log, lock, otel, before: entries, entries: written })
 }
 
 /// Takes over the commits of agents of an earlier process, which a kill may have prevented. Returns what stays in their
@@ -474,65 +491,6 @@ fn keep_changes_of_user(
     ));
     let tree = state_of(trees, branch)?;
     Ok(Some(TreeChange { tree, changed: kept, ..TreeChange::default() }))
-}
-
-/// Settles an effect of a run on GitHub that failed or whose result is unknown: it is done at this address, or tried
-/// again. No agent is needed.
-///
-/// # Errors
-/// When another process drives the run, or the journal fails.
-pub fn prepare_effect_settlement(
-    host: &Host,
-    id: &RunId,
-    effect: CommandId,
-    url: Option<String>,
-) -> Result<PreparedRun, Failure> {
-    let Host { journal, .. } = host;
-    let entries = cuegate_runner::read_records(&**journal, id)?;
-    let run = Run::fold(entries.iter().map(|entry| entry.events.as_slice()));
-    let waits = matches!(&run.state, State::Suspended(waiting) if waiting.kind != WaitKind::Interrupted);
-    if !waits && !matches!(run.state, State::Ended { .. }) {
-        let hint = format!("`cuegate resume {id}` continues it; settle the effect when it has ended");
-        return Err(Failure::usage(format!("run {id} is not over"), hint));
-    }
-    let (flow, _) = reload_with(&**journal, id, &run)?;
-    let book = RunWriter::reopen(journal.clone(), id, flow)?;
-    for_effects(host, book, entries, Completion::Settled { id: effect, url })
-}
-
-/// Journals a completion of a run that is over, and prepares the effects that it requests. No agent is needed.
-///
-/// # Errors
-/// When the journal fails.
-pub fn for_effects(
-    host: &Host,
-    mut book: RunWriter,
-    before: Vec<Entry>,
-    completion: Completion,
-) -> Result<PreparedRun, Failure> {
-    let Host { home, config, .. } = host;
-    let id = &book.id().clone();
-    let started = book.run().started().clone();
-    let entry = book.commit(completion, Vec::new(), &[])?;
-    let (tell, heard) = mpsc::channel(256);
-    let effects = effect_plan(host, &started, book.flow(), id, reconnect_run(&started));
-    // It works in the project, whatever folder the run worked in.
-    let setting = ExecutorSettings {
-        cwd: home.root().to_owned(),
-        owned: false,
-        trees: Trees::open(home.root(), &home.trees()).ok().flatten(),
-        ..build_executor_settings(host, &book, RunAgents::none(), home.root().to_owned(), effects, tell)
-    };
-    Ok(PreparedRun {
-        book,
-        setting,
-        heard,
-        log: None,
-        lock: None,
-        otel: config.otel.clone(),
-        before,
-        entries: entry.into_iter().collect(),
-    })
 }
 
 /// Checks that a run can continue at this step.

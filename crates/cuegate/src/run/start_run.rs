@@ -31,6 +31,7 @@ use super::executor_settings::build_executor_settings;
 use super::leftovers::branch_of;
 use super::limits::ModelChoice;
 use super::logfile::LogFile;
+use super::moved_run::{create_packer, find_machine};
 use super::tree_lock::{TreeLock, Waiting};
 use crate::agents::RunAgents;
 use crate::config::Config;
@@ -39,10 +40,8 @@ use crate::github::{GithubConnection, effect_plan};
 use crate::otel::{OtelConfig, Telemetry};
 use crate::{Failure, providers};
 
-pub use super::resume_run::{
-    ResumeRequest, for_effects, no_flow, prepare_effect_settlement, prepare_resumed_run, reload_flow,
-    tree_change_of_run,
-};
+pub use super::effects_of_ended_run::{for_effects, prepare_effect_settlement};
+pub use super::resume_run::{ResumeRequest, no_flow, prepare_resumed_run, reload_flow, tree_change_of_run};
 pub use crate::binary::Program;
 
 /// The resources of this machine that runs need.
@@ -466,9 +465,11 @@ pub fn prepare_new_run(
         asks_max: price.asks_max(),
         report_dir: reads_report_dir(&flow).then(|| home.reports(id).display().to_string().into()),
         place: ground.place.clone(),
+        machine: find_machine(home)?,
         tree: ground.tree,
     };
-    let (book, entry) = RunWriter::begin(journal.clone(), id, flow, Start { started }, texts)?;
+    let packer = create_packer(home, ground.trees.as_ref(), started.tree.as_ref(), None);
+    let (book, entry) = RunWriter::begin(journal.clone(), id, flow, Start { started }, texts, packer)?;
     let client = wishes.github.as_ref().map(|connected| Ok(connected.client.clone()));
     let effects = effect_plan(host, book.run().started(), book.flow(), id, client);
     let (tell, heard) = mpsc::channel(256);

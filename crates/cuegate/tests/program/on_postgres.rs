@@ -1,11 +1,11 @@
 //! Runs whose journal is a database that several projects and machines read.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt, process::Stdio};
 
 use cuegate_testkit::postgres::PostgresServer;
 use serde_json::{Value, json};
 
-use crate::support::{Project, until};
+use crate::support::{Job, Project, until};
 
 const WORKFLOW: &str = "name: it
 max_steps: 8
@@ -104,7 +104,7 @@ fn a_run_is_asked_answered_and_seen_from_another_project() {
     project.all_gone();
 }
 
-/// The files of a run are in one project: elsewhere it is only looked at.
+/// What changes the files of a run is refused elsewhere, but for `resume`.
 #[test]
 fn a_run_of_another_project_is_left_alone() {
     let Some(database) = Database::find("alone") else { return };
@@ -120,15 +120,7 @@ fn a_run_of_another_project_is_left_alone() {
     let own = suspended(&here, &[]);
     let other = suspended(&there, &["--worktree"]);
     assert_eq!(here.status()["run"], own.as_str(), "`last` is the last one of this project");
-    for words in [
-        &["resume"][..],
-        &["diff"],
-        &["apply"],
-        &["undo"],
-        &["restore", "--at", "1"],
-        &["instruct"],
-        &["fork", "--at", "1"],
-    ] {
+    for words in [&["undo"][..], &["restore", "--at", "1"], &["instruct"]] {
         let mut args = vec![words[0], &other];
         args.extend(&words[1..]);
         let more: &[&str] = if words[0] == "instruct" { &["more"] } else { &[] };
@@ -269,4 +261,218 @@ fn doctor_names_the_database() {
     assert_eq!(project.run(&["doctor", "--records"]).code, 0);
     project.write("cuegate.toml", "[journal]\nurl = \"postgres://me@127.0.0.1:1/x\"\n");
     assert!(line(&project).starts_with("no ") && line(&project).contains("Connection refused"));
+}
+
+/// The files of a run, as git names them.
+fn tree_of(work: &str) -> String {
+    let git = |words: &[&str]| {
+        let ran = std::process::Command::new("git").arg("-C").arg(work).args(words).output().unwrap();
+        assert!(ran.status.success(), "{words:?}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    git(&["add", "--all"]);
+    git(&["write-tree"]) + &git(&["log", "--format=%H %s"])
+}
+
+/// A clone of a project with a home of its own: as far as anybody can tell another machine.
+fn clone_of(project: &Project, database: &Database) -> Project {
+    let clone = Project::empty();
+    let from = project.path().display().to_string();
+    let cloned =
+        std::process::Command::new("git").args(["clone", "--quiet", &from]).arg(clone.path()).output();
+    assert!(cloned.unwrap().status.success());
+    clone.write("cuegate.toml", &database.settings());
+    clone
+}
+
+#[test]
+fn a_run_moves_with_its_files() {
+    let Some(database) = Database::find("moved") else { return };
+    let here = database.project(&json!([
+        {"step": "work", "output": {"outcome": "A decision is needed", "response": "ok"}, "runs": [
+            "printf 'a\\0b' > data.bin; echo new > NEW.txt; ln -s NEW.txt link; echo x > run.sh; chmod +x run.sh",
+            "mkdir -p deep/er; echo text > deep/er/file; git add NEW.txt; git commit -qm 'by the agent'; echo more >> NEW.txt",
+        ]},
+        {"step": "work", "output": {"outcome": "Done", "response": "ok"}, "runs": [
+            "test \"$(cat NEW.txt)\" = \"$(printf 'new\\nmore')\" && test -x run.sh && test -L link && rm data.bin",
+        ]},
+        says("look", "Fine"),
+    ]));
+    let ran = here.run(&[&BEGIN[..], &["--worktree"]].concat());
+    assert!(ran.stderr.contains("asks you"), "{}", ran.stderr);
+    let run = here.status()["run"].as_str().unwrap().to_owned();
+    let work = here.status()["place"]["work"].as_str().unwrap().to_owned();
+    let there = clone_of(&here, &database);
+    let answered = there.run(&["answer", &run, "Blue", "--no-continue"]);
+    assert_eq!(answered.code, 0, "{}", answered.stderr);
+    let diff = there.run(&["diff", &run]);
+    assert!(diff.stdout.contains("deep/er/file"), "{}{}", diff.stdout, diff.stderr);
+    let resumed = there.run(&["resume", &run]);
+    assert_eq!(resumed.code, 0, "{}{}", resumed.stdout, resumed.stderr);
+    let new_work =
+        there.run(&["status", &run, "--json"]).json()["place"]["work"].as_str().unwrap().to_owned();
+    assert_ne!(new_work, work);
+    fs::remove_file(format!("{work}/data.bin")).unwrap();
+    assert_eq!(tree_of(&new_work), tree_of(&work));
+    assert_eq!(there.run(&["replay", &run]).code, 0);
+    assert_eq!(here.run(&["apply", &run]).code, 0);
+    assert_eq!(here.read("NEW.txt"), "new\nmore\n");
+}
+
+/// An agent that keeps each request, says a session, and works on step `two` while the file `SEEN.wait` is there.
+const OWN_AGENT: &str = r#"#!/usr/bin/env python3
+import json, os, sys, time
+request = json.load(sys.stdin)
+with open(os.environ["SEEN"], "a") as seen:
+    seen.write(json.dumps(request) + "\n")
+with open("count.txt", "a") as count:
+    count.write(request["step"] + "\n")
+while request["step"] == "two" and os.path.exists(os.environ["SEEN"] + ".wait"):
+    time.sleep(0.05)
+print(json.dumps({"event": "usage", "input_tokens": 5, "output_tokens": 5, "cost_usd": 0.01}), flush=True)
+output = {"outcome": "Done", "response": "ok"}
+print(json.dumps({"event": "answer", "text": "ok", "session": "s1", "output": output}), flush=True)
+"#;
+
+const LONG_WORKFLOW: &str = "name: long
+personas: { coder: coder.md }
+max_steps: 8
+initial_step: one
+steps:
+  - name: one
+    edit: true
+    persona: coder
+    instruction: First.
+    rules: [{ condition: Done, next: two }]
+  - name: two
+    edit: true
+    session: continue
+    persona: coder
+    instruction: Second.
+    rules: [{ condition: Done, next: three }]
+  - name: three
+    edit: true
+    session: continue
+    persona: coder
+    instruction: Third.
+    rules: [{ condition: Done, next: COMPLETE }]
+";
+
+#[test]
+fn a_killed_run_moves_there_and_back() {
+    let Some(database) = Database::find("back") else { return };
+    let here = database.project(&json!([]));
+    let folder = tempfile::tempdir().unwrap();
+    let (agent, seen) = (folder.path().join("agent.py"), folder.path().join("seen"));
+    fs::write(&agent, OWN_AGENT).unwrap();
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    let settings = format!(
+        "{}[agents.own]\nexec = [\"{}\"]\nedits = true\nschema = true\nsessions = true\ncost = true\n\
+         variables = [\"SEEN\"]\nstate = [\"{}\"]\n[worktree]\nsetup = \"echo ready > ignored.txt\"\n",
+        database.settings(),
+        agent.display(),
+        folder.path().display(),
+    );
+    here.write("cuegate.toml", &settings);
+    here.write(".gitignore", "/.cuegate\n/script.json\n/ignored.txt\n");
+    here.write(".takt/workflows/long.yaml", LONG_WORKFLOW);
+    here.write(".takt/workflows/coder.md", "You write code.");
+    here.git(&["add", "--all"]);
+    here.git(&["commit", "-qm", "more"]);
+    let there = clone_of(&here, &database);
+    let wait = folder.path().join("seen.wait");
+    fs::write(&wait, "").unwrap();
+    let start = |project: &Project, words: &[&str]| {
+        Job::of(
+            project
+                .command(words)
+                .env("SEEN", &seen)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap(),
+        )
+    };
+    let asked = || -> Vec<Value> {
+        let text = fs::read_to_string(&seen).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    };
+    let job =
+        start(&here, &["run", "long", "Count it", "--worktree", "--provider", "own", "--budget-usd", "10"]);
+    until("the second call begins", || asked().len() == 2);
+    here.kill_all();
+    job.end();
+    let run = here.status()["run"].as_str().unwrap().to_owned();
+    let work = here.status()["place"]["work"].as_str().unwrap().to_owned();
+    assert_eq!(fs::read_to_string(format!("{work}/count.txt")).unwrap().lines().last(), Some("two"));
+    // The second call is lost with its half work. It is made anew, with what was said before it, and is killed there, too.
+    let job = start(&there, &["resume", &run]);
+    until("the second call begins there", || asked().len() == 3);
+    let status = there.run(&["status", &run, "--json"]).json();
+    let new_work = status["place"]["work"].as_str().unwrap().to_owned();
+    assert_ne!(new_work, work);
+    assert_eq!(status["machine"]["root"], there.path().display().to_string());
+    assert_eq!(
+        fs::read_to_string(format!("{new_work}/ignored.txt")).unwrap(),
+        "ready\n",
+        "the setup ran again"
+    );
+    there.kill_all();
+    job.end();
+    fs::remove_file(&wait).unwrap();
+    let job = start(&here, &["resume", &run]);
+    let ended = job.end();
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let asked = asked();
+    let about = |at: usize| (asked[at]["step"].clone(), asked[at]["session"]["id"].clone());
+    assert_eq!(about(1), (json!("two"), json!("s1")));
+    assert_eq!(about(2), (json!("two"), Value::Null), "the conversation is on the other machine");
+    let told = asked[2]["prompt"].as_str().unwrap();
+    assert!(told.contains("# Answer of the step before"), "{told}");
+    assert!(told.contains(&there.path().display().to_string()), "the reports are elsewhere now: {told}");
+    assert_eq!(about(3), (json!("two"), Value::Null));
+    assert_eq!(about(4), (json!("three"), json!("s1")));
+    assert_eq!(asked.len(), 5);
+    // Each finished call is in the files once.
+    assert_eq!(fs::read_to_string(format!("{work}/count.txt")).unwrap(), "one\ntwo\nthree\n");
+    let status = here.run(&["status", &run, "--json"]).json();
+    assert_eq!(status["machine"]["root"], here.path().display().to_string());
+    let usage: Vec<Value> = here.log().into_iter().filter(|event| event["event"] == "ask_cut").collect();
+    assert_eq!(usage.len(), 2, "both lost calls are charged");
+    assert_eq!(here.run(&["replay", &run]).code, 0);
+}
+
+#[test]
+fn what_is_missing_for_a_move_is_said() {
+    let Some(database) = Database::find("missing") else { return };
+    let here = database.project(&json!([says("work", "A decision is needed")]));
+    let there = clone_of(&here, &database);
+    here.write("later.txt", "later");
+    here.git(&["add", "--all"]);
+    here.git(&["commit", "-qm", "later"]);
+    let suspended = |words: &[&str]| {
+        here.run(&[&BEGIN[..], words].concat());
+        here.status()["run"].as_str().unwrap().to_owned()
+    };
+    let run = suspended(&["--worktree"]);
+    let fails = |project: &Project, run: &str, what: &str| {
+        project.run(&["answer", run, "Blue", "--no-continue"]);
+        let ran = project.run(&["resume", run]);
+        assert!(ran.code != 0 && ran.stderr.contains(what), "{}", ran.stderr);
+    };
+    fails(&there, &run, "that the run started from is not in this repository");
+    let outside = Project::empty().outside();
+    outside.write("cuegate.toml", &database.settings());
+    fails(&outside, &run, "is not in a git repository");
+    // In the checkout itself.
+    let run = suspended(&[]);
+    fails(&there, &run, "is not in this repository");
+    there.git(&["pull", "-q"]);
+    there.write("mine.txt", "mine");
+    fails(&there, &run, "works in the checkout itself, and this one has changes");
+    fs::remove_file(there.path().join("mine.txt")).unwrap();
+    there.script("more.json", &json!([says("work", "Done"), says("look", "Fine")]));
+    fs::rename(there.path().join("more.json"), there.path().join(".cuegate/more.json")).unwrap();
+    let ran = there.run(&["resume", &run, "--script", ".cuegate/more.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
 }

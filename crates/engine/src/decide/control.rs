@@ -169,6 +169,7 @@ fn goes_on(decider: &mut Decider<'_>, resume: ResumeSettings) {
         note: resume.retry.and_then(|retry| retry.note),
         settings: resume.settings,
         new_sessions: resume.new_sessions,
+        moved: resume.moved,
         definition: resume.definition,
     }));
 }

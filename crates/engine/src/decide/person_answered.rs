@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     event::Event,
-    event_types::{AskRequest, PromptPart, TreeState, WaitKind},
+    event_types::{AskRequest, PromptPart, WaitKind},
+    place::TreeState,
     run::{FollowUpMessage, State, Work},
 };
 

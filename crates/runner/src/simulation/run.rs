@@ -134,8 +134,15 @@ impl Simulation {
         let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
         let id = RunId::try_from("simulated".to_owned()).expect("it is one");
         let (started, texts) = self.started(budget);
-        let (mut book, entry) =
-            RunWriter::begin_by(clock, journal.clone(), &id, self.flow.clone(), Start { started }, texts)?;
+        let (mut book, entry) = RunWriter::begin_by(
+            clock,
+            journal.clone(),
+            &id,
+            self.flow.clone(),
+            Start { started },
+            texts,
+            None,
+        )?;
         let world =
             FakeExecutor::new(self.desk.clone(), journal.clone(), id.clone(), self.begin.iterations_max);
         let world = Arc::new(world);

@@ -68,6 +68,17 @@ pub(super) fn list_state_objects(text: &[u8]) -> Vec<String> {
         .unwrap_or_default()
 }
 
+/// The branches of a git state by name, with their commits.
+pub(super) fn list_state_branches(text: &[u8]) -> BTreeMap<String, String> {
+    serde_json::from_slice::<GitState>(text).unwrap_or_default().branches
+}
+
+/// The commits of the stash of a git state.
+pub(super) fn list_stash_commits(text: &[u8]) -> Vec<String> {
+    let state = serde_json::from_slice::<GitState>(text).unwrap_or_default();
+    state.stash.into_iter().map(|(commit, _)| commit).collect()
+}
+
 /// The folder of references that keep commits which are no longer on a branch.
 const SET_ASIDE: &str = "refs/cuegate/set-aside";
 

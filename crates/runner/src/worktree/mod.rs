@@ -24,6 +24,7 @@ pub(crate) mod settings;
 mod snapshot_pack;
 mod snapshots;
 mod stale_locks;
+mod state_pack;
 mod sweep;
 mod tree_edit;
 
@@ -42,4 +43,5 @@ pub(crate) use snapshots::ignored_places::ignored_places;
 pub use snapshots::snapshot::{Snapshot, Trees};
 pub use snapshots::tracking::{TrackingState, tracking_of};
 pub use stale_locks::clear_stale_locks;
+pub use state_pack::{NamedState, PackedState};
 pub use sweep::{NeededSnapshots, SnapshotSizes, StoreLock};

@@ -3,6 +3,7 @@
 
 mod git_state;
 mod landing;
+mod moving;
 mod restoring;
 mod snapshots;
 mod support;

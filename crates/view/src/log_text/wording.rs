@@ -308,6 +308,9 @@ impl<'t> LineBuilder<'t> {
                 if *unsandboxed {
                     what.push_str(", without the sandbox");
                 }
+                if let Some(moved) = &resumed.moved {
+                    what.push_str(&format!(" on {}, in {}", moved.to.host, moved.to.root));
+                }
                 if resumed.settings.is_some() {
                     what.push_str(", with the changed settings");
                 }

@@ -282,7 +282,7 @@ impl RunFold {
                 self.view.state = RunState::Suspended(waiting.clone());
             }
             Event::Resumed(resumed) => {
-                let RunResumed { iterations_max, provider, model, agents, notional, .. } = resumed;
+                let RunResumed { iterations_max, provider, model, agents, notional, moved, .. } = resumed;
                 self.view.continues();
                 self.view.iterations_max = iterations_max.unwrap_or(self.view.iterations_max);
                 if let Some(provider) = provider {
@@ -296,6 +296,10 @@ impl RunFold {
                 }
                 // A resumed run may use another login: an API key pays, a subscription makes the cost notional.
                 self.view.notional = notional.unwrap_or(self.view.notional);
+                if let Some(moved) = moved {
+                    self.view.machine = Some(moved.to.clone());
+                    self.view.place.work.clone_from(&moved.work);
+                }
             }
             Event::Ended { state, reason, validated, stays, .. } => {
                 if *state == EndState::Cancelled {

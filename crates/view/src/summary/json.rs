@@ -43,6 +43,9 @@ impl RunView {
         }
         put("model", json!(self.model));
         put("place", json!({ "work": self.place.work, "branch": self.place.branch }));
+        if let Some(machine) = &self.machine {
+            put("machine", json!({ "host": machine.host, "root": machine.root }));
+        }
         put("iterations", json!(self.iterations));
         put("iterations_max", json!(self.iterations_max));
         put("final_step", json!(self.final_step));

@@ -382,7 +382,12 @@ fn violations_are_in_their_row() {
     let mut scene = Scene::start(registry());
     scene.says(json!({"action": "next"})).says(json!({"action": "handoff"}));
     let seen = TreeChange {
-        tree: TreeState { tree: "t9".into(), head: Some("c0".into()), refs: "r0".into(), git: None },
+        tree: TreeState {
+            tree: "t9".into(),
+            head: Some("c0".into()),
+            refs: "r0".into(),
+            ..TreeState::default()
+        },
         changed: vec!["src/evil.txt".into()],
         ..TreeChange::default()
     };

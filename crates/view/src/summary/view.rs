@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{
-    AgentPlan, EndState, FaultClass, Ledger, Place, Reports, RunForked, RunStarted, SuspensionCause,
+    AgentPlan, EndState, FaultClass, Ledger, Machine, Place, Reports, RunForked, RunStarted, SuspensionCause,
     ToolCall, ToolResult, Usage, WaitKind,
 };
 use cuegate_flow::{Str, model::BlobRef};
@@ -257,6 +257,8 @@ pub struct RunView {
     pub fork: Option<ForkSource>,
     /// The folder that it works in.
     pub place: Place,
+    /// The machine that drives it, or drove it last, if its journal is shared with others.
+    pub machine: Option<Machine>,
     /// Whether git tracks changes there.
     pub git: bool,
     /// Iterations entered.
@@ -372,6 +374,7 @@ impl RunView {
             failed_before: Vec::new(),
             fork: None,
             place: Default::default(),
+            machine: None,
             task_blob: None,
             task: None,
             git: true,
@@ -433,6 +436,7 @@ impl RunView {
         self.agents.clone_from(&started.agents);
         self.failed_before = started.failed_before.clone();
         self.place = started.place.clone();
+        self.machine.clone_from(&started.machine);
         self.git = started.tree.is_some();
         self.iterations_max = started.iterations_max;
         self.notional = started.notional;
@@ -452,6 +456,7 @@ impl RunView {
             new_sessions: fork.new_sessions.clone(),
         });
         self.place = fork.place.clone();
+        self.machine.clone_from(&fork.machine);
         self.started_ms = Some(at_ms);
         (self.usage, self.asks) = (Usage::default(), AskCounts::default());
         (self.unpriced, self.cut, self.unknown) = (0, 0, 0);

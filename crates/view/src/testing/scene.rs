@@ -201,7 +201,7 @@ impl Scene {
                             tree: format!("t{what}"),
                             head: Some("c0".into()),
                             refs: "r0".into(),
-                            git: None,
+                            ..TreeState::default()
                         };
                         let seen = TreeChange {
                             tree,
@@ -240,7 +240,7 @@ impl Scene {
             tree: format!("t{}", self.records.len()),
             head: Some("c0".into()),
             refs: "r0".into(),
-            git: None,
+            ..TreeState::default()
         };
         let seen = (!changed.is_empty()).then_some(TreeChange { tree, changed, ..TreeChange::default() });
         let ask = self.first();

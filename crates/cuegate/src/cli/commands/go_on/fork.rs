@@ -15,6 +15,7 @@ use crate::cli::commands::start::{run, run_start};
 use crate::cli::commands::{ProjectPlace, texts_of_run, view_of};
 use crate::cli::print;
 use crate::run::fork_run::{ForkMoment, ForkRequest, PreparedFork, RecordedFork, discard_fork};
+use crate::run::moved_run;
 use crate::run::start_run::{Host, Program};
 use crate::visits::{RunPart, find_moment};
 use crate::{Failure, exit, project};
@@ -53,7 +54,7 @@ pub(in crate::cli::commands) fn fork_run(place: &ProjectPlace, args: ForkArgs) -
     }
     let journal = project::open_existing(&place.home, run::convert_durability(options.durability))?;
     let source = project::find_run_id(&place.home, &*journal, &typed.id)?;
-    project::check_is_here(&place.home, &*journal, &source)?;
+    moved_run::fetch_files(&place.home, &*journal, &source)?;
     let moment = match (at, before) {
         (Some(at), _) => {
             let part = find_moment(&*journal, &source, &at)?;

@@ -6,7 +6,7 @@ use cuegate_view::{clean_to_one_line, pad_right, plural};
 use serde_json::{Value, json};
 
 use super::prompt_user;
-use crate::before_start::baseline::{TriedCommand, try_once};
+use crate::before_start::baseline::try_once;
 use crate::before_start::diagnose::{find_missing_in, find_setup};
 use crate::before_start::settings::ConfigEntry;
 use crate::before_start::trial::{TrialFailure, try_where_runs_work};
@@ -15,6 +15,7 @@ use crate::cli::print;
 use crate::init::{
     DetectedCommand, DetectedCommands, STARTERS, Starter, StarterFormat, StarterValues, TestUse, WriteSummary,
 };
+use crate::run::tried_command::TriedCommand;
 use crate::{Failure, Program, config, exit, init};
 use clap::Args;
 

@@ -21,7 +21,7 @@ use cuegate_view::{
 
 use super::prompt_user;
 use crate::agents::RunAgents;
-use crate::before_start::baseline::{BaselineFailure, failing_validators, run_once};
+use crate::before_start::baseline::{BaselineFailure, failing_validators};
 use crate::before_start::diagnose::FailureCause;
 use crate::cli::commands::{ProjectPlace, view_of};
 use crate::cli::{print, set_values};
@@ -30,14 +30,11 @@ use crate::definition::CompiledDefinition;
 use crate::run::leftovers;
 use crate::run::start_run::{Host, RunRequest, Workspace, finalize_of};
 use crate::run::typical_cost::{describe_calls, usual_calls};
+use crate::run::worktree_setup;
 use crate::{Failure, doctor, exit};
 
 /// How much of a command is shown.
 const COMMAND_MAX: usize = 100;
-/// How many lines of a failed setup command are shown. Package managers say the cause before their advice.
-const SETUP_LINES: usize = 12;
-/// The longest time of one setup command.
-const SETUP_MAX: Duration = Duration::from_secs(30 * 60);
 
 /// Runs the setup commands of a new worktree. What they write is there before the run and belongs to no agent.
 ///
@@ -63,28 +60,12 @@ pub(in crate::cli::commands) fn run_setup_commands(
     id: &RunId,
     place: &Place,
 ) -> Result<bool, Failure> {
-    let commands = &host.config.worktree.setup.0;
-    let Some(branch) = place.branch.clone().filter(|_| place.owned && !commands.is_empty()) else {
-        return Ok(false);
-    };
-    let work = Path::new(&place.work).to_owned();
-    leftovers::note_preparation(&host.home, id, false)?;
-    for command in commands {
-        print::print_line(&format!("setup   {}", clean_to_one_line(command)));
-        let tried = run_once(&host.program, command, &work, SETUP_MAX)?;
-        if !tried.passed {
-            let how = if tried.timed_out { "took longer than 30 minutes" } else { &tried.ended };
-            let lines = cuegate_view::failure_lines(&tried.text, SETUP_LINES);
-            lines.iter().for_each(|line| print::print_line(&format!("  | {line}")));
-            branch_worktree::remove_worktree(host.home.root(), &work, &branch, &format!("refs/{branch}"))?;
-            return Err(Failure::usage(
-                format!("the setup command `{command}` of the worktree failed: {how}"),
-                "no agent was called; fix `setup` in `[worktree]` of cuegate.toml",
-            ));
-        }
+    let ran = worktree_setup::run_setup_commands(host, id, place, &mut |line| print::print_line(line));
+    if let (Err(_), Some(branch)) = (&ran, place.branch.as_deref().filter(|_| place.owned)) {
+        let (work, keep) = (Path::new(&place.work), format!("refs/{branch}"));
+        branch_worktree::remove_worktree(host.home.root(), work, branch, &keep)?;
     }
-    leftovers::note_preparation(&host.home, id, true)?;
-    Ok(true)
+    ran
 }
 
 /// Runs the validators before the first ask, unless the agent is a script, and reports those that fail.

@@ -11,6 +11,7 @@ use super::diff;
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
 use crate::project::FoldedRun;
+use crate::run::moved_run;
 use crate::run::tree_lock::TreeLock;
 use crate::run_changes::open_main;
 use crate::{Failure, exit, project};
@@ -31,7 +32,7 @@ pub(crate) struct ApplyArgs {
 pub(in crate::cli::commands) fn apply_changes(place: &ProjectPlace, args: &ApplyArgs) -> Result<u8, Failure> {
     let journal = place.view()?;
     let id = project::find_run_id(&place.home, &*journal, &args.run.id)?;
-    project::check_is_here(&place.home, &*journal, &id)?;
+    moved_run::fetch_files(&place.home, &*journal, &id)?;
     let FoldedRun { view, history, .. } = FoldedRun::read(&*journal, &id)?;
     let run = history.run;
     if !run.started().place.owned {

@@ -9,6 +9,7 @@ use cuegate_view::RunView;
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
 use crate::project::FoldedRun;
+use crate::run::moved_run;
 use crate::run_changes::{RunChanges, open_trees};
 use crate::visits::{find_moment, trees_around};
 use crate::{Failure, exit, project};
@@ -49,7 +50,7 @@ pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs
     };
     let journal = place.view()?;
     let id = project::find_run_id(&place.home, &*journal, typed)?;
-    project::check_is_here(&place.home, &*journal, &id)?;
+    moved_run::fetch_files(&place.home, &*journal, &id)?;
     let FoldedRun { history, .. } = FoldedRun::read(&*journal, &id)?;
     let run = &history.run;
     let trees = open_trees(&place.home, run)?;
