@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use cuegate_engine::{CommandId, Completion, EndState, Event, Run, State, WaitKind, list_pending_commands};
+use cuegate_engine::{
+    Command, CommandId, Completion, EndState, Event, Run, State, WaitKind, list_pending_commands,
+};
 use cuegate_journal::{Journal, Message, MessageId, RunId};
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -80,7 +82,28 @@ const CUT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for inspecting the working tree after an interruption.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Drives a run until it ends or suspends. When `stop` turns true, the run is interrupted.
+/// The requests to interrupt a run. They turn true and stay so.
+#[derive(Debug, Clone)]
+pub struct StopRequests {
+    /// Cuts the commands in progress.
+    pub now: watch::Receiver<bool>,
+    /// Begins no further command, and interrupts the run when those in progress have ended; `None`: never requested.
+    pub drain: Option<watch::Receiver<bool>>,
+}
+
+impl From<watch::Receiver<bool>> for StopRequests {
+    fn from(now: watch::Receiver<bool>) -> StopRequests {
+        StopRequests { now, drain: None }
+    }
+}
+
+impl StopRequests {
+    fn drains(&self) -> bool {
+        self.drain.as_ref().is_some_and(|drain| *drain.borrow())
+    }
+}
+
+/// Drives a run until it ends or suspends, or is interrupted.
 ///
 /// # Errors
 /// When the journal or this machine fails. The run stays at its last record.
@@ -88,9 +111,10 @@ pub async fn drive_run<P: Executor + 'static>(
     writer: &mut RunWriter,
     executor: &Arc<P>,
     mut heard: mpsc::Receiver<ExecutorMessage>,
-    mut stop: watch::Receiver<bool>,
+    stops: StopRequests,
     notify: &mut (dyn FnMut(Notice<'_>) + Send),
 ) -> Result<(), Error> {
+    let (mut stop, mut drain) = (stops.now.clone(), stops.drain.clone());
     let (mut cut, mut cut_seen) = watch::channel(false);
     let mut running: Running = JoinSet::new();
     // A former process may have died after writing a record and before writing its report files.
@@ -121,9 +145,17 @@ pub async fn drive_run<P: Executor + 'static>(
             let pending = list_pending_commands(writer.flow(), writer.run());
             // What is no longer pending never is again.
             started.retain(|id| pending.iter().any(|command| command.id() == *id));
+            let drains = stops.drains();
+            if drains
+                && pending
+                    .iter()
+                    .all(|command| !started.contains(&command.id()) || is_asleep(writer, command))
+            {
+                break;
+            }
             for command in pending {
                 let id = command.id();
-                if started.insert(id) {
+                if !drains && started.insert(id) {
                     let execution =
                         executor.clone().perform(writer.flow().clone(), command, cut_seen.clone());
                     running.spawn(async move { (id, execution.await) });
@@ -135,6 +167,7 @@ pub async fn drive_run<P: Executor + 'static>(
             tokio::select! {
                 biased;
                 () = wait_until_true(&mut stop) => break,
+                () = wait_for_drain(&mut drain), if !drains => {}
                 Some(done) = running.join_next() => {
                     // Messages that the command sent before it ended precede its completion.
                     let messages = std::iter::from_fn(|| heard.try_recv().ok());
@@ -173,7 +206,11 @@ pub async fn drive_run<P: Executor + 'static>(
         {
             break Err(error);
         }
-        if *stop.borrow() {
+        let is_drained = stops.drains() && {
+            let pending = list_pending_commands(writer.flow(), writer.run());
+            pending.iter().all(|command| !started.contains(&command.id()) || is_asleep(writer, command))
+        };
+        if *stop.borrow() || is_drained && !has_ended(writer.run()) {
             break interrupt_run(writer, &cut, &mut running, executor, notify).await;
         }
         if has_ended(writer.run()) {
@@ -214,6 +251,23 @@ async fn wait_until_true(stop: &mut watch::Receiver<bool>) {
     if stop.wait_for(|stop| *stop).await.is_err() {
         std::future::pending::<()>().await;
     }
+}
+
+async fn wait_for_drain(drain: &mut Option<watch::Receiver<bool>>) {
+    match drain {
+        Some(drain) => wait_until_true(drain).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether a command waits for its time, and can be cut without loss.
+fn is_asleep(writer: &RunWriter, command: &Command) -> bool {
+    let not_before_ms = match command {
+        Command::Ask(ask) => ask.not_before_ms,
+        Command::Effect(effect) => effect.effect.not_before_ms,
+        Command::Exec(_) | Command::Probe(_) => None,
+    };
+    not_before_ms.is_some_and(|at| at > writer.clock().now_ms())
 }
 
 /// Writes the report files. A failure is only reported: the journal has the content, so the run continues.

@@ -31,7 +31,7 @@ pub use activity::{ActivityReader, TimedActivity, output_so_far};
 pub use batch_writer::{BatchWriter, read_batch};
 pub use clock::{Clock, now_ms};
 pub use drive::{
-    AgentActivity, ExecutorMessage, InboxMessage, Notice, drive_run, has_inbox_answer, is_over,
+    AgentActivity, ExecutorMessage, InboxMessage, Notice, StopRequests, drive_run, has_inbox_answer, is_over,
     waits_for_person,
 };
 pub use effect_plan::EffectPlan;

@@ -19,13 +19,13 @@ use cuegate_flow::{
 use cuegate_journal::{Journal, RunId, random_token};
 use cuegate_provider::locate_program;
 use cuegate_runner::{
-    Entry, ExecutorMessage, ExecutorSettings, LocalExecutor, Notice, RunWriter, StateDir, Trace, drive_run,
-    now_ms,
+    Entry, ExecutorMessage, ExecutorSettings, LocalExecutor, Notice, RunWriter, StateDir, StopRequests,
+    Trace, drive_run, now_ms,
     sandbox::Sandbox,
     state_of,
     worktree::{Trees, branch_worktree, is_dirty},
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use super::executor_settings::build_executor_settings;
 use super::leftovers::branch_of;
@@ -553,7 +553,7 @@ impl PreparedRun {
     /// When the journal or this machine fails; the run can be resumed from its last record.
     pub async fn drive(
         mut self,
-        stop: watch::Receiver<bool>,
+        stop: impl Into<StopRequests>,
         tell: &mut (dyn FnMut(Notice<'_>) + Send),
     ) -> Result<DrivenRun, Failure> {
         let (mut log, journal) = (self.log.take(), self.book.journal().clone());
@@ -578,7 +578,7 @@ impl PreparedRun {
             tell(Notice::Record(entry));
         }
         let performer = Arc::new(LocalExecutor::new(self.setting));
-        let driven = drive_run(&mut self.book, &performer, self.heard, stop, &mut tell).await;
+        let driven = drive_run(&mut self.book, &performer, self.heard, stop.into(), &mut tell).await;
         let unsent = telemetry.and_then(Telemetry::end).map(|why| format!("telemetry was not sent: {why}"));
         driven?;
         let trouble = log.as_ref().and_then(LogFile::trouble).map(str::to_owned).or(unsent);

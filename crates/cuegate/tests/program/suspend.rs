@@ -111,6 +111,22 @@ fn sigterm_or_sighup_suspends_the_run() {
 }
 
 #[test]
+fn a_drained_run_ends_its_call_and_begins_no_other() {
+    let slow = json!({"runs": ["sleep 2; echo done > DONE.txt"]});
+    let project = small().project(json!([says_with("work", "handoff", slow), says("close", "closing")]));
+    let job = project.job(&begin(&["--json"]));
+    project.at_work("sleep 2");
+    job.signal_alone(Signal::USR1);
+    let ended = job.end();
+    assert_eq!(ended.code, 130, "{}", ended.stderr);
+    assert_eq!(project.read("DONE.txt"), "done\n");
+    assert_eq!(project.events("answered").len(), 1, "{}", ended.stderr);
+    assert_eq!(waiting(&project)["kind"], "interrupted");
+    completes(&project, &["resume", "last"]);
+    assert_eq!(project.events("ask_cut").len(), 0);
+}
+
+#[test]
 fn ctrl_c_during_a_validator_suspends_the_run() {
     let project = small()
         .validator(LONG, json!({"action": "abort"}))

@@ -214,7 +214,7 @@ async fn drive_simulated_run(
                 let _ = stop.send(true);
             }
         };
-        if let Err(error) = drive_run(book, world, activity, stopped, &mut tell).await {
+        if let Err(error) = drive_run(book, world, activity, stopped.into(), &mut tell).await {
             return (alone, Some(error));
         }
         let State::Suspended(waiting) = &book.run().state else { return (alone, None) };

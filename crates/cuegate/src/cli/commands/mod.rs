@@ -376,7 +376,7 @@ fn drive_run(ready: crate::run::start_run::PreparedRun) -> Result<(), Failure> {
         .build()
         .map_err(|error| Failure::environment(format!("failed to start: {error}")))?;
     let driven = runtime.block_on(async {
-        let stop = super::stop::on_signals("cuegate resume last");
+        let stop = super::stop::of_run("cuegate resume last");
         let mut live = super::live::LivePrinter::new(ready.journal(), ready.id().clone());
         live.catch_up(&ready.before);
         ready.drive(stop, &mut |notice| live.show(&notice)).await
