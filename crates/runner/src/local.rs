@@ -60,6 +60,8 @@ pub struct ExecutorSettings {
     pub run: RunId,
     /// The state dir of the project.
     pub home: StateDir,
+    /// The right to drive the run: checked before something outside is changed.
+    pub lease: cuegate_journal::Lease,
     /// The journal, which holds the texts of prompts.
     pub journal: Arc<dyn Journal>,
     /// The secret of the fences in prompts.

@@ -22,6 +22,7 @@ pub(super) fn build_executor_settings(
     ExecutorSettings {
         run: book.id().clone(),
         home: home.clone(),
+        lease: book.lease().clone(),
         journal: journal.clone(),
         fence_key: started.fence_key.clone(),
         agents: agents.into_called(),

@@ -93,7 +93,7 @@ pub(crate) fn note_preparation(home: &StateDir, run: &RunId, is_finished: bool) 
 
 /// Removes the worktree and the branch of a run that has no record: no agent was started in it. Locks that
 /// git left after `since` are removed with them.
-fn remove_worktree(home: &StateDir, run: &RunId, since: SystemTime) -> Option<String> {
+pub(super) fn remove_worktree(home: &StateDir, run: &RunId, since: SystemTime) -> Option<String> {
     let branch = branch_of(run);
     let setup = match fs::read_to_string(preparation_path_of(home, run)) {
         Ok(text) if text == "finished" => SetupState::Finished,

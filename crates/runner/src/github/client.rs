@@ -1,6 +1,6 @@
 //! The requests that Cuegate sends to GitHub, each once. Blocks.
 
-use std::{fmt, io, time::Duration};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -35,7 +35,12 @@ pub struct Github {
     host: String,
     repository: String,
     token: String,
+    /// Fails if this process may act no more.
+    fence: Option<Fence>,
 }
+
+/// Whether a process may still act: the inner error says why not.
+pub(crate) type Fence = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// Does not show the token.
 impl fmt::Debug for Github {
@@ -70,6 +75,7 @@ impl Github {
             host: uri.host().unwrap_or_default().to_owned(),
             repository: repository.to_owned(),
             token: token.to_owned(),
+            fence: None,
         })
     }
 
@@ -317,6 +323,11 @@ impl Github {
         }))
     }
 
+    /// The same client, which changes something only while `fence` holds.
+    pub(crate) fn with_fence(&self, fence: Fence) -> Github {
+        Github { fence: Some(fence), ..self.clone() }
+    }
+
     fn path(&self, rest: &str) -> String {
         format!("/repos/{}/{rest}", self.repository)
     }
@@ -364,6 +375,10 @@ impl Github {
         body: Option<&Value>,
     ) -> Answer<RequestOutcome<T>> {
         let text = body.map(Value::to_string).unwrap_or_default();
+        // As late as possible: the process may have been stopped for minutes before this line.
+        if let Some(fence) = self.fence.as_ref().filter(|_| method != Method::GET) {
+            fence().map_err(GithubError::Fenced)?;
+        }
         let request = Request::builder()
             .method(method.clone())
             .uri(address)

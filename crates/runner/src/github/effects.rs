@@ -182,6 +182,7 @@ pub(crate) fn effect_result_of_error(error: &GithubError) -> EffectResult {
         GithubError::Unreachable { .. }
         | GithubError::Broken { .. }
         | GithubError::Server { .. }
+        | GithubError::Fenced(_)
         | GithubError::Unreadable(_) => EffectResult::Later { delay: Delay::Fault, why, after_ms: None },
     }
 }

@@ -32,6 +32,9 @@ pub enum GithubError {
         status: u16,
         message: String,
     },
+    /// This process may act no more, so the request was not sent.
+    #[error("nothing was sent: {0}")]
+    Fenced(String),
     /// The answer is not what the documentation says.
     #[error("GitHub sent an answer that cannot be read: {0}")]
     Unreadable(String),

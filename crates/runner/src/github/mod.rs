@@ -8,6 +8,7 @@ mod error;
 mod objects;
 mod token;
 
+pub(crate) use client::Fence;
 pub use client::Github;
 pub use error::GithubError;
 pub use objects::{Comment, Issue, PullRequest};

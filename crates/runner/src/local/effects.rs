@@ -1,6 +1,6 @@
 //! Performs effects: runs programs of the definition, commits, merges and pushes with git, and changes GitHub.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use cuegate_engine::{
     Completion, Effect, EffectCommand, EffectKind, EffectResult, ExecResult, TreeState, comment_text,
@@ -18,7 +18,7 @@ use crate::{
     error::{Error, io_error_at},
     executor::CommandResult,
     github::{
-        Github,
+        Fence, Github,
         effects::{RunComment, change_labels, close_issue, upsert_pull_request},
     },
     process,
@@ -56,6 +56,7 @@ impl LocalExecutor {
                     return Ok(Some(CommandResult { completion, texts: Vec::new() }));
                 }
                 let input = self.program_input(&command)?;
+                self.fence()().map_err(Error::Task)?;
                 let Some(finished) = self.run_program(effect.id, program, input, cut).await? else {
                     return Ok(None);
                 };
@@ -106,6 +107,12 @@ impl LocalExecutor {
         let since = self.setting.suspect.filter(|_| effect.kind.finalizes());
         let (branch, plan) = (branch.clone().unwrap_or_default(), plan.clone());
         let (trees, end) = (trees.clone(), command.tree.clone());
+        // A process that was stopped for long may find that another machine goes on with its run.
+        let fence = self.fence();
+        let plan = match plan.github {
+            Some(Ok(github)) => EffectPlan { github: Some(Ok(github.with_fence(fence.clone()))), ..plan },
+            _ => plan,
+        };
         run_blocking(move || {
             for folder in [&work, &repo] {
                 if let Some(since) = since {
@@ -136,6 +143,7 @@ impl LocalExecutor {
                 }
                 return on_issue(&plan, &effect, &texts, (&run, url.as_deref(), unknown), &note);
             };
+            fence().map_err(Error::Task)?;
             Ok(match &effect.kind {
                 EffectKind::Commit => of_git(finalize::commit_run_work(&at, run_work, &message)?),
                 EffectKind::Merge => {
@@ -150,6 +158,19 @@ impl LocalExecutor {
             })
         })
         .await
+    }
+
+    /// Fails if another process has taken the run over, or nobody can say.
+    fn fence(&self) -> Fence {
+        let ExecutorSettings { journal, lease, .. } = &self.setting;
+        let (journal, lease) = (journal.clone(), lease.clone());
+        Arc::new(move || match journal.holder(&lease.run) {
+            Ok(Some(holder)) if holder.token == lease.token => Ok(()),
+            Ok(_) => Err(format!("another process has taken run {} over", lease.run)),
+            Err(error) => {
+                Err(format!("whether this process still holds run {} is unknown: {error}", lease.run))
+            }
+        })
     }
 
     fn program_input(&self, command: &EffectCommand) -> Result<ProgramInput, Error> {
