@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct PostgresServer {
     programs: PathBuf,
     folder: tempfile::TempDir,
+    address: String,
     port: u16,
     process: Option<Child>,
 }
@@ -30,6 +31,14 @@ impl PostgresServer {
     /// # Errors
     /// When no Postgres is installed, or it does not start.
     pub fn start() -> Result<PostgresServer, String> {
+        PostgresServer::start_at("127.0.0.1")
+    }
+
+    /// The same at an address of this machine that hosts of its network may use.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_at(address: &str) -> Result<PostgresServer, String> {
         let programs = find_programs().ok_or("no Postgres is installed: `apt-get install postgresql`")?;
         let folder = tempfile::Builder::new()
             .prefix("cuegate-postgres-")
@@ -39,7 +48,8 @@ impl PostgresServer {
             std::os::unix::fs::chown(folder.path(), Some(NOBODY), Some(NOBODY))
                 .map_err(|error| format!("the folder of Postgres: {error}"))?;
         }
-        let mut server = PostgresServer { programs, folder, port: 0, process: None };
+        let mut server =
+            PostgresServer { programs, folder, address: address.to_owned(), port: 0, process: None };
         let data = server.data();
         let made = server
             .command("initdb")
@@ -57,6 +67,8 @@ impl PostgresServer {
         if !made.status.success() {
             return Err(format!("initdb: {}", String::from_utf8_lossy(&made.stderr)));
         }
+        let rights = fs::read_to_string(data.join("pg_hba.conf")).unwrap_or_default();
+        let _ = fs::write(data.join("pg_hba.conf"), format!("{rights}host all all samenet trust\n"));
         // A port that was free may be taken by another test meanwhile.
         for _ in 0..5 {
             server.port = find_free_port()?;
@@ -70,7 +82,7 @@ impl PostgresServer {
 
     /// The address of its database.
     pub fn url(&self) -> String {
-        format!("postgres://cuegate@127.0.0.1:{}/postgres", self.port)
+        format!("postgres://cuegate@{}:{}/postgres", self.address, self.port)
     }
 
     /// Encrypts connections from now on, by a certificate for this machine. Returns the file with it.
@@ -122,7 +134,7 @@ impl PostgresServer {
             .arg("-D")
             .arg(self.data())
             .args(["-p", &self.port.to_string()])
-            .args(["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="])
+            .args(["-c", &format!("listen_addresses={}", self.address), "-c", "unix_socket_directories="])
             .args(["-c", "max_connections=300", "-c", "shared_buffers=32MB"])
             .process_group(0)
             .stdin(Stdio::null())

@@ -80,7 +80,8 @@ impl PostgresStore {
         };
         let ca = config.ca.as_ref().map(|path| root.join(path));
         let address = url.and_then(|url| Address::parse(&url, ca.as_deref()));
-        let address = match &config.schema {
+        // An address that is typed says all.
+        let address = match config.schema.as_ref().filter(|_| flag.is_none()) {
             Some(schema) => address.map(|address| address.with_schema(schema)),
             None => address,
         };

@@ -19,10 +19,12 @@ use crate::{
     listener::Listener,
 };
 
-/// A lease that was not renewed for so long, by the clock of the database, may be taken by anybody.
-pub const LEASE_TTL: Duration = Duration::from_secs(45);
+/// Whether the lease of a run was renewed in time, as a part of a statement: by the clock of the database, and with the time
+/// that it gives to all.
+pub(crate) const IS_FRESH: &str =
+    "renewed_at + make_interval(secs => (select max(lease_s) from format)) > clock_timestamp()";
 /// How often this process renews its leases.
-const RENEWAL: Duration = Duration::from_secs(10);
+const RENEWAL: Duration = Duration::from_secs(3);
 /// How long a record waits for a server that is away: what an agent was paid for is in it.
 const PATIENCE_TO_WRITE: Duration = Duration::from_secs(300);
 /// How long everything else waits.
@@ -112,12 +114,8 @@ impl PostgresJournal {
     /// The lease of a run, if it is held and has not run out.
     fn read_lease(&self, run: &RunId) -> Result<Option<Lease>, Error> {
         let name = run.to_string();
-        let ttl = LEASE_TTL.as_secs_f64();
         let row = self.read(move |client, _| {
-            client.query_opt(
-                "select token, owner, renewed_at + make_interval(secs => $2) > clock_timestamp() from runs where run = $1",
-                &[&name, &ttl],
-            )
+            client.query_opt(&format!("select token, owner, {IS_FRESH} from runs where run = $1"), &[&name])
         })?;
         let row = row.ok_or_else(|| Error::NoSuchRun { run: run.clone() })?;
         Ok(self.live_owner(&row, 1, 2)?.map(|owner| Lease {
@@ -453,12 +451,13 @@ impl Journal for PostgresJournal {
     }
 
     fn runs(&self) -> Result<Vec<RunSummary>, Error> {
-        let ttl = LEASE_TTL.as_secs_f64();
-        let rows = self.read(move |client, _| {
+        let rows = self.read(|client, _| {
             client.query(
-                "select run, created_at_ms, records, owner, renewed_at + make_interval(secs => $1) > clock_timestamp(), token, \
-                 posted from runs order by created_at_ms desc, age desc",
-                &[&ttl],
+                &format!(
+                    "select run, created_at_ms, records, owner, {IS_FRESH}, token, posted from runs
+                     order by created_at_ms desc, age desc"
+                ),
+                &[],
             )
         })?;
         rows.iter()
@@ -486,10 +485,8 @@ impl Journal for PostgresJournal {
         loop {
             let name = run.to_string();
             let row = self.read(move |client, _| {
-                client.query_opt(
-                    "select token, owner, renewed_at + make_interval(secs => $2) > clock_timestamp() from runs where run = $1",
-                    &[&name, &LEASE_TTL.as_secs_f64()],
-                )
+                client
+                    .query_opt(&format!("select token, owner, {IS_FRESH} from runs where run = $1"), &[&name])
             })?;
             let row = row.ok_or_else(|| Error::NoSuchRun { run: run.clone() })?;
             let seen: i64 = row.get(0);

@@ -6,9 +6,10 @@ use postgres::{Client, Error};
 pub(crate) const FORMAT: i32 = 1;
 
 /// Numbers are those of the journal; `bigint` holds what it counts. Times are by the writers' clocks, except for those of
-/// type `timestamptz`, which are by the clock of the database.
+/// type `timestamptz`, which are by the clock of the database. A lease that was not renewed for `lease_s` seconds may be taken
+/// by anybody.
 const TABLES: &str = "
-create table format (version int not null);
+create table format (version int not null, lease_s int not null default 45);
 create table runs (
     run text primary key,
     age bigint generated always as identity,
@@ -46,7 +47,7 @@ create table inbox (
 create index on inbox (run) where consumed_by is null;
 -- Prompts and answers do not compress well twice, and are read whole.
 alter table blobs alter column body set storage external;
-insert into format values (1);
+insert into format (version) values (1);
 ";
 
 /// A name in a statement.

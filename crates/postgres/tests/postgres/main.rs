@@ -6,6 +6,8 @@ mod conformance;
 #[cfg(test)]
 mod far_away;
 #[cfg(test)]
+mod fleet;
+#[cfg(test)]
 mod server;
 
 #[cfg(test)]
