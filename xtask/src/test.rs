@@ -1,5 +1,7 @@
 //! `cargo xtask test`: all checks.
 
+use std::path::Path;
+
 use cuegate_testkit::postgres::{PostgresServer, find_programs};
 
 use crate::{
@@ -123,6 +125,19 @@ fn check_workflows() -> Result<(), String> {
     Ok(())
 }
 
+/// What the linter is told: its warnings are errors. Cargo's own way of separating arguments.
+pub(crate) const LINTS: &str = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
+
+/// The path of `clippy-driver`, which is a compiler that lints.
+pub(crate) fn find_linter() -> Result<String, String> {
+    let sysroot = output(&root(), "rustc", &["--print", "sysroot"])?;
+    let path = Path::new(sysroot.trim()).join("bin/clippy-driver");
+    match path.exists() {
+        true => Ok(path.display().to_string()),
+        false => Err("the linter is missing: `rustup component add clippy`".to_owned()),
+    }
+}
+
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -134,15 +149,30 @@ pub(crate) fn test() -> Result<(), String> {
     if !has("git", &["--version"]) {
         return Err("the tests need git: install it with your system's package manager".to_owned());
     }
-    install_sandbox();
-    tidy::tidy(false)?;
-    agents::agents()?;
-    agents::browser()?;
-    install_programs();
-    install_python_programs();
-    check_workflows()?;
-    run(&root, &cargo, &["fmt", "--all", "--check"], &[])?;
-    run(&root, &cargo, &["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])?;
+    let linter = find_linter()?;
+    // The linter compiles as well: what it compiled is what is tested, and everything is compiled once.
+    let lints = [("RUSTC_WORKSPACE_WRAPPER", linter.as_str()), ("CLIPPY_ARGS", LINTS)];
+    // Downloads wait for the network, compilers for the processor.
+    std::thread::scope(|scope| {
+        let installed = scope.spawn(|| -> Result<(), String> {
+            install_sandbox();
+            agents::agents()?;
+            agents::browser()?;
+            install_programs();
+            install_python_programs();
+            check_workflows()
+        });
+        let built = tidy::tidy(false)
+            .and_then(|()| run(&root, &cargo, &["fmt", "--all", "--check"], &[]))
+            // Some tests run the examples as helper programs.
+            .and_then(|()| {
+                let all = ["build", "--quiet", "--workspace", "--all-targets"];
+                run(&root, &cargo, &all, &lints)
+            });
+        let installed =
+            installed.join().unwrap_or_else(|_| Err("what tests need could not be installed".to_owned()));
+        built.and(installed)
+    })?;
     if has(&cargo, &["deny", "--version"]) {
         run(&root, &cargo, &["deny", "--log-level", "error", "check", "bans", "licenses", "sources"], &[])?;
     } else {
@@ -151,23 +181,37 @@ pub(crate) fn test() -> Result<(), String> {
             "note: licences and sources of dependencies are not checked: cargo install cargo-deny --locked"
         );
     }
-    // Some tests run the examples as helper programs.
-    run(&root, &cargo, &["build", "--quiet", "--workspace", "--bins", "--examples"], &[])?;
     let database = start_postgres();
     let url = database.as_ref().map(PostgresServer::url).unwrap_or_default();
-    let no_updates = [("INSTA_UPDATE", "no"), ("CUEGATE_TEST_POSTGRES", url.as_str())];
+    let no_updates =
+        [&[("INSTA_UPDATE", "no"), ("CUEGATE_TEST_POSTGRES", url.as_str())][..], &lints].concat();
     let left_out: &[&str] = if database.is_some() { &[] } else { &["--exclude", "cuegate-postgres"] };
+    let document = || {
+        // In a folder of its own, or it would wait for the tests and they for it.
+        let words = ["doc", "--quiet", "--workspace", "--no-deps", "--target-dir", "target/documents"];
+        run(&root, &cargo, &words, &[("RUSTDOCFLAGS", "-D warnings")])
+    };
+    std::thread::scope(|scope| {
+        let documented = scope.spawn(document);
+        let tested = run_tests(left_out, &no_updates);
+        tested.and(documented.join().unwrap_or_else(|_| Err("the documentation was not made".to_owned())))
+    })?;
+    eprintln!("all checks passed");
+    Ok(())
+}
+
+/// Runs the tests, but for those `left_out`.
+fn run_tests(left_out: &[&str], env: &[(&str, &str)]) -> Result<(), String> {
+    let (root, cargo) = (root(), cargo());
     if has(&cargo, &["nextest", "--version"]) {
         // Many tests wait for processes, clocks and sockets: on two cores, two at a time left a third of them idle.
         let threads = (cores() * 3).div_ceil(2).to_string();
         let nextest = ["nextest", "run", "--workspace", "--no-fail-fast", "--test-threads", &threads];
-        run(&root, &cargo, &[&nextest[..], left_out].concat(), &no_updates)?;
-        run(&root, &cargo, &["test", "--quiet", "--workspace", "--doc"], &no_updates)?;
+        run(&root, &cargo, &[&nextest[..], left_out].concat(), env)?;
+        run(&root, &cargo, &["test", "--quiet", "--workspace", "--doc"], env)?;
     } else {
-        run(&root, &cargo, &[&["test", "--workspace", "--no-fail-fast"], left_out].concat(), &no_updates)?;
+        run(&root, &cargo, &[&["test", "--workspace", "--no-fail-fast"], left_out].concat(), env)?;
     }
-    run(&root, &cargo, &["doc", "--quiet", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")])?;
-    eprintln!("all checks passed");
     Ok(())
 }
 
@@ -176,10 +220,12 @@ pub(crate) fn test_more_agents() -> Result<(), String> {
     agents::more_agents()?;
     install_sandbox();
     let tests = ["test", "--quiet", "--package", "cuegate", "--test", "program", "--"];
+    let linter = find_linter()?;
     run(
         &root(),
         &cargo(),
         &[&tests[..], &["more_agents::", "--ignored", "--test-threads", "2"]].concat(),
-        &[],
+        // As the other tests, which are compiled already.
+        &[("RUSTC_WORKSPACE_WRAPPER", linter.as_str()), ("CLIPPY_ARGS", LINTS)],
     )
 }
