@@ -67,6 +67,16 @@ fn parse_scope(text: &str) -> Result<String, String> {
         .ok_or_else(|| "it is `batch:NAME`, `repository:NAME` or `day`".to_owned())
 }
 
+/// The beginning of a text, in one line.
+fn shorten(text: &str) -> String {
+    const CHARS_MAX: usize = 120;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
 fn format_usd(micro: i64) -> String {
     format!("${:.2}", micro as f64 / 1e6)
 }
@@ -116,7 +126,7 @@ pub(crate) async fn print_runs(settings: &Settings, args: &RunsArgs) -> Result<E
         let why = if run.why.is_empty() || run.state == "completed" {
             String::new()
         } else {
-            format!("  {}", run.why)
+            format!("  {}", shorten(&run.why))
         };
         println!("{}  {}  {}  {worker}  {what}{why}", run.task.run, run.task.repository, run.task.workflow);
     }

@@ -33,6 +33,8 @@ use crate::settings::{RepositorySettings, Settings, on_thread};
 use crate::submit::{SubmitArgs, add_runs, describe_task, list_tasks};
 use crate::workflow::Left;
 
+/// What OpenTelemetry's exporters add to all that they send.
+const RESOURCE: &str = "OTEL_RESOURCE_ATTRIBUTES";
 /// How often Temporal hears of a run. It passes on fewer.
 const BEAT: Duration = Duration::from_secs(1);
 /// How often a lease of another machine is looked at.
@@ -234,6 +236,10 @@ impl Machine {
         if let Some(account) = account.and_then(|name| self.settings.accounts.get(name)) {
             command.envs(&account.env);
         }
+        // Its spans name the worker.
+        let resource = std::env::var(RESOURCE).unwrap_or_default();
+        let comma = if resource.is_empty() { "" } else { "," };
+        command.env(RESOURCE, format!("{resource}{comma}cuegate.worker={}", self.name));
         let said = self.home.join("logs").join(format!("{run}.log"));
         let log = open_log(&said)?;
         let errors = log.try_clone().map_err(|error| Failure::new(error.to_string()))?;

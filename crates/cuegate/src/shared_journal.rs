@@ -7,9 +7,10 @@ use std::{
 };
 
 use cuegate_journal::{Error, Journal, log::Durability};
-use cuegate_postgres::{Address, AddressError, PostgresJournal};
+use cuegate_postgres::{Address, AddressError, PostgresJournal, fleet::FleetStore};
 use cuegate_runner::SharedStore;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::config::list_config_paths;
 
@@ -67,6 +68,7 @@ struct Opened {
     read: Option<Arc<PostgresJournal>>,
     written_batches: Option<Arc<PostgresJournal>>,
     read_batches: Option<Arc<PostgresJournal>>,
+    fleet: Option<FleetStore>,
 }
 
 impl PostgresStore {
@@ -164,9 +166,70 @@ impl SharedStore for PostgresStore {
         opened.read.as_ref().map_or(0, |journal| journal.changes())
     }
 
+    fn fleet(&self) -> Result<Option<Value>, Error> {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if opened.fleet.is_none() {
+            let Ok(address) = &self.address else { return Ok(None) };
+            opened.fleet = match FleetStore::open_read_only(address.clone()) {
+                Ok(store) => store,
+                // Nothing was recorded.
+                Err(Error::Missing { .. }) => None,
+                Err(error) => return Err(error),
+            };
+        }
+        opened.fleet.as_ref().map(describe_fleet).transpose()
+    }
+
     fn flag(&self) -> Option<String> {
         self.flag.as_ref().map(|url| format!("--journal={url}"))
     }
+}
+
+/// How long runs of a fleet that have ended are shown, in seconds.
+const ENDED_SHOWN_S: i64 = 24 * 3600;
+
+/// A fleet as `cuegate/fleet/v1`: workers, runs, limits, pauses and what was spent in the last two weeks.
+fn describe_fleet(store: &FleetStore) -> Result<Value, Error> {
+    let usd = |micro: i64| micro as f64 / 1e6;
+    let workers: Vec<Value> = store
+        .workers()?
+        .iter()
+        .map(|worker| {
+            json!({
+                "name": worker.name, "host": worker.host, "version": worker.version, "program": worker.program,
+                "slots": worker.slots, "capabilities": worker.capabilities, "draining": worker.is_draining,
+                "silent_s": worker.silent_s,
+            })
+        })
+        .collect();
+    let runs: Vec<Value> = store
+        .list(ENDED_SHOWN_S)?
+        .iter()
+        .map(|run| {
+            json!({
+                "run": run.task.run, "repository": run.task.repository, "workflow": run.task.workflow,
+                "needs": run.task.needs, "batch": run.task.batch, "state": run.state, "why": run.why,
+                "until_ms": run.until_ms, "worker": run.worker, "account": run.used_account,
+                "ended": run.is_ended, "spent_usd": usd(run.spent_micro), "submitted_ms": run.submitted_ms,
+            })
+        })
+        .collect();
+    let limits: Vec<Value> = store
+        .limits()?
+        .iter()
+        .map(|limit| json!({ "scope": limit.scope, "usd": usd(limit.micro), "used_usd": usd(limit.used_micro) }))
+        .collect();
+    let pauses: Vec<Value> =
+        store.pauses()?.iter().map(|(scope, why)| json!({ "scope": scope, "why": why })).collect();
+    let spent: Vec<Value> = store
+        .spent_per_day()?
+        .iter()
+        .map(|(day, repository, micro)| json!({ "day": day, "repository": repository, "usd": usd(*micro) }))
+        .collect();
+    Ok(json!({
+        "schema": "cuegate/fleet/v1", "workers": workers, "runs": runs, "limits": limits, "pauses": pauses,
+        "spent": spent,
+    }))
 }
 
 #[cfg(test)]

@@ -58,6 +58,12 @@ pub trait Project: Send + Sync + 'static {
     /// When the configuration cannot be read.
     fn agents(&self) -> Result<Value, Problem>;
 
+    /// The machines that take runs from the same journal, as `cuegate/fleet/v1`; `None` if there is no fleet.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    fn fleet(&self) -> Result<Option<Value>, Problem>;
+
     /// Opens a run in the browser; returns what was done.
     ///
     /// # Errors

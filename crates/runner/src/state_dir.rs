@@ -41,6 +41,12 @@ pub trait SharedStore: Send + Sync + fmt::Debug + fmt::Display {
     /// Another number after each change of the runs that are read.
     fn changes(&self) -> u64;
 
+    /// The machines that take runs from it, as `cuegate/fleet/v1`; `None` if there is no fleet.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    fn fleet(&self) -> Result<Option<serde_json::Value>, JournalError>;
+
     /// The argument by which a program that this one starts finds it, if its settings do not say it.
     fn flag(&self) -> Option<String>;
 }

@@ -49,6 +49,10 @@ impl Project for Panics {
         unreachable!("nobody asks")
     }
 
+    fn fleet(&self) -> Result<Option<Value>, Problem> {
+        unreachable!("nobody asks")
+    }
+
     fn open(&self, _run: &RunId) -> Result<String, Problem> {
         Err(Problem::new(404, "nothing"))
     }

@@ -13,7 +13,7 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-const FILES: [File; 14] = [
+const FILES: [File; 15] = [
     ("/", HTML, include_str!("../assets/index.html")),
     ("/app.css", STYLE, include_str!("../assets/app.css")),
     ("/app.js", SCRIPT, include_str!("../assets/app.js")),
@@ -26,6 +26,7 @@ const FILES: [File; 14] = [
     ("/diff.js", SCRIPT, include_str!("../assets/diff.js")),
     ("/visit.js", SCRIPT, include_str!("../assets/visit.js")),
     ("/compare.js", SCRIPT, include_str!("../assets/compare.js")),
+    ("/fleet.js", SCRIPT, include_str!("../assets/fleet.js")),
     ("/start.js", SCRIPT, include_str!("../assets/start.js")),
     ("/icon.svg", "image/svg+xml", include_str!("../assets/icon.svg")),
 ];

@@ -28,7 +28,7 @@ const NUMBER: &str = "integer";
 const RANGE: [(&str, &str, &str); 2] =
     [("from_seq", NUMBER, "The first record."), ("to_seq", NUMBER, "The last record.")];
 
-const ROUTES: [Route; 29] = [
+const ROUTES: [Route; 30] = [
     define_get_route(
         "/session",
         "The project, the version, and whether runs can be changed.",
@@ -46,6 +46,12 @@ const ROUTES: [Route; 29] = [
     },
     define_get_route("/definitions", "The definitions that can be run.", &[], RouteAnswer::Json("list")),
     define_get_route("/agents", "The agents that work on this machine.", &[], RouteAnswer::Json("agents")),
+    define_get_route(
+        "/fleet",
+        "The machines that take runs from the same journal, and what waits for whom; 404 without a fleet.",
+        &[],
+        RouteAnswer::Json("fleet"),
+    ),
     define_get_route(
         "/stream",
         "`runs` whenever the list of runs changes, with `cuegate/runs/v1`.",
@@ -244,7 +250,7 @@ fn describe_operation(route: &Route) -> Value {
     };
     let mut responses = json!({ status: { "description": "As requested.", "content": content } });
     let mut errors = vec!["401", "403", "405", "500"];
-    if route.path.contains('{') {
+    if route.path.contains('{') || route.path == "/fleet" {
         errors.push("404");
     }
     if !route.query.is_empty() || route.method == "post" || route.path.contains('{') {

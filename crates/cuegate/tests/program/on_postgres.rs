@@ -5,7 +5,10 @@ use std::{fs, os::unix::fs::PermissionsExt, process::Stdio};
 use cuegate_testkit::postgres::PostgresServer;
 use serde_json::{Value, json};
 
-use crate::support::{Job, Project, until};
+use crate::{
+    page::client::Server,
+    support::{Job, Project, until},
+};
 
 const WORKFLOW: &str = "name: it
 max_steps: 8
@@ -475,4 +478,50 @@ fn what_is_missing_for_a_move_is_said() {
     fs::rename(there.path().join("more.json"), there.path().join(".cuegate/more.json")).unwrap();
     let ran = there.run(&["resume", &run, "--script", ".cuegate/more.json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
+fn the_page_shows_the_fleet() {
+    use cuegate_postgres::{
+        Address,
+        fleet::{FleetStore, FleetTask, FleetWorker, HoldRequest, HoldVerdict},
+    };
+
+    let Some(database) = Database::find("fleet") else { return };
+    let project = database.project(&json!([says("work", "Done"), says("look", "Fine")]));
+    assert_eq!(project.run(&BEGIN).code, 0);
+    let server = Server::start(&project, &[]);
+    assert_eq!(server.get("/fleet").status, 404, "nobody made a fleet");
+    assert_eq!(server.json("/session")["fleet"], false);
+    let address = Address::parse(&database.url, None).unwrap().with_schema(&database.schema);
+    let store = FleetStore::open(address).unwrap();
+    let worker = FleetWorker { name: "w1".into(), host: "tower".into(), slots: 2, ..FleetWorker::default() };
+    store.beat(worker).unwrap();
+    for (run, limit) in [("a", 3), ("b", 4)] {
+        store
+            .submit(FleetTask {
+                run: run.into(),
+                repository: "app".into(),
+                workflow: "fix".into(),
+                limit_micro: Some(limit * 1_000_000),
+                ..FleetTask::default()
+            })
+            .unwrap();
+    }
+    store.set_limit("day", Some(5_000_000)).unwrap();
+    let hold = |run: &str| {
+        store.begin_hold(HoldRequest { run: run.into(), worker: "w1".into(), accounts: Vec::new() }).unwrap()
+    };
+    assert!(matches!(hold("a"), HoldVerdict::Go { .. }) && matches!(hold("b"), HoldVerdict::Wait { .. }));
+    let shown = server.json("/fleet");
+    assert_eq!(shown["schema"], "cuegate/fleet/v1");
+    assert_eq!((&shown["workers"][0]["host"], &shown["workers"][0]["slots"]), (&json!("tower"), &json!(2)));
+    assert_eq!((&shown["runs"][0]["state"], &shown["runs"][0]["worker"]), (&json!("running"), &json!("w1")));
+    assert_eq!(
+        (&shown["runs"][1]["state"], &shown["runs"][1]["why"]),
+        (&json!("budget"), &json!("the limit of day is reached"))
+    );
+    assert_eq!(shown["limits"], json!([{"scope": "day", "usd": 5.0, "used_usd": 3.0}]));
+    assert_eq!(server.json("/session")["fleet"], true);
+    server.stop();
 }

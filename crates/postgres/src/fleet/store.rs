@@ -402,6 +402,21 @@ impl FleetStore {
         })
     }
 
+    /// What runs spent, by day and repository, of the last two weeks: `YYYY-MM-DD`, the repository, millionths of a US dollar.
+    ///
+    /// # Errors
+    /// When the server cannot be reached.
+    pub fn spent_per_day(&self) -> Result<Vec<(String, String, i64)>, Error> {
+        self.run(|client| {
+            let rows = client.query(
+                "select to_char(day, 'YYYY-MM-DD'), repository, sum(spent_micro)::bigint from fleet_runs
+                 where day > current_date - 14 group by day, repository order by day desc, repository",
+                &[],
+            )?;
+            Ok(rows.iter().map(|row| (row.get(0), row.get(1), row.get(2))).collect())
+        })
+    }
+
     /// Keeps what a schedule submits; `None` removes it.
     ///
     /// # Errors

@@ -94,6 +94,7 @@ pub(crate) fn build_routes() -> Router<App> {
         .route("/api/v1/links", post(read::create_link))
         .route("/api/v1/definitions", get(read::serve_definitions))
         .route("/api/v1/agents", get(read::serve_agents))
+        .route("/api/v1/fleet", get(read::serve_fleet))
         .route("/api/v1/stream", get(stream::stream_runs))
         .route("/api/v1/runs", get(read::serve_runs).post(control::start_run))
         .route("/api/v1/runs/{run}", get(read::serve_run))

@@ -24,11 +24,15 @@ const RECORDS_MAX: u64 = 2000;
 type Answer = Result<Json, ApiError>;
 
 pub(super) async fn serve_session(State(app): State<App>) -> Json {
+    // A server that is away is told on the page of the fleet.
+    let has_fleet =
+        app.run_blocking(|app| Ok(app.project.fleet().map_or(true, |fleet| fleet.is_some()))).await;
     Json(json!({
         "schema": "cuegate/session/v1",
         "project": app.project.name(),
         "version": env!("CARGO_PKG_VERSION"),
         "control": app.control,
+        "fleet": has_fleet.unwrap_or(false),
     }))
 }
 
@@ -46,6 +50,11 @@ pub(super) async fn serve_definitions(State(app): State<App>) -> Answer {
 
 pub(super) async fn serve_agents(State(app): State<App>) -> Answer {
     app.run_blocking(|app| app.project.agents()).await.map(Json)
+}
+
+pub(super) async fn serve_fleet(State(app): State<App>) -> Answer {
+    let none = || Problem::new(404, "no fleet uses the journal of this project");
+    app.run_blocking(move |app| app.project.fleet()?.ok_or_else(none)).await.map(Json)
 }
 
 pub(super) async fn serve_runs(State(app): State<App>) -> Answer {

@@ -24,6 +24,7 @@ use crate::cli::commands::take::diff;
 use crate::cli::commands::tools::agents::read_agents_json;
 use crate::cli::commands::{ProjectPlace, load_with_defaults, texts_of_run, view_of};
 use crate::project::FoldedRun;
+use crate::run::moved_run;
 use crate::{Failure, Program, config, definition, definition::KeptFiles, exit, run_changes::compare_files};
 
 /// The time in which a resumed run begins or is refused, and how often that is looked at.
@@ -253,6 +254,15 @@ impl Project for LocalProject {
         Ok(read_agents_json(&self.program, &config))
     }
 
+    fn fleet(&self) -> Result<Option<Value>, Problem> {
+        match self.place.home.shared() {
+            Some(shared) => {
+                shared.fleet().map_err(|error| problem_of_failure(cuegate_runner::Error::from(error).into()))
+            }
+            None => Ok(None),
+        }
+    }
+
     fn open(&self, run: &RunId) -> Result<String, Problem> {
         let link = page_link(&self.place, Some(run))?;
         serve::open_browser(&self.place.home, &link);
@@ -263,7 +273,13 @@ impl Project for LocalProject {
         let run = match control {
             Control::Answer { run, text } => {
                 self.cuegate(&["answer", run.as_str(), "--no-continue", "--input", "-"], &text)?;
-                self.resume(&run)?;
+                // A run of another machine stays there: that one goes on, or a fleet.
+                let started = cuegate_runner::read_run(&*self.journal()?, &run)
+                    .map_err(|error| problem_of_failure(error.into()))?;
+                let started = started.started().clone();
+                if !moved_run::is_elsewhere(&self.place.home, &run, &started).map_err(problem_of_failure)? {
+                    self.resume(&run)?;
+                }
                 run.to_string()
             }
             Control::Cancel { run } => {

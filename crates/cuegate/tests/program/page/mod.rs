@@ -2,5 +2,5 @@
 
 mod api;
 mod browser;
-mod client;
+pub(crate) mod client;
 mod security;

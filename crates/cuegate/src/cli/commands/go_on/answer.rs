@@ -13,6 +13,7 @@ use crate::cli::commands::local_project::LocalProject;
 use crate::cli::commands::start::prompt_user;
 use crate::cli::commands::{ProjectPlace, texts_of_run, view_of};
 use crate::cli::print;
+use crate::run::moved_run;
 use crate::run::start_run;
 use crate::run::start_run::{Host, Program, ResumeRequest};
 use crate::text_file::{read_text, read_text_from};
@@ -168,10 +169,18 @@ pub(in crate::cli::commands) fn answer_run(place: &ProjectPlace, args: AnswerArg
     // The next process that drives the run reads its letters first.
     let letter = InboxMessage::Answer { text };
     journal.post(&id, now_ms(), &serde_json::to_vec(&letter).unwrap_or_default())?;
-    if args.no_continue {
-        match args.json {
-            true => print::print_json(&view_of(&*journal, &id)?.to_json(&texts_of_run(&*journal, &id))),
-            false => print::print_line(&format!(
+    // Whoever answers wants no move: its machine goes on, or a fleet.
+    let started = cuegate_runner::read_run(&*journal, &id)?.started().clone();
+    let is_elsewhere = moved_run::is_elsewhere(&place.home, &id, &started)?;
+    if args.no_continue || is_elsewhere {
+        match (args.json, started.machine.filter(|_| is_elsewhere)) {
+            (true, _) => print::print_json(&view_of(&*journal, &id)?.to_json(&texts_of_run(&*journal, &id))),
+            (false, Some(machine)) => print::print_line(&format!(
+                "run {id}: the answer is recorded; the run is on `{}`, and `cuegate resume {id}` there continues it, or \
+                 here, where it moves to then",
+                machine.host
+            )),
+            (false, None) => print::print_line(&format!(
                 "run {id}: the answer is recorded; `cuegate resume {id}` continues the run"
             )),
         }
