@@ -1,13 +1,14 @@
 //! Effects on GitHub, against a stand-in: labels, comments, closing, pull requests, polls, and what goes wrong.
 
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
-use cuegate_testkit::github::{Fault, GithubStandin};
+use cuegate_testkit::github::{Fault, GithubStandin, Seen};
 use serde_json::{Value, json};
 
 use crate::{
     agent::registry::{Registry, begin, says, says_with, small},
-    support::Project,
+    on_postgres::{Database, clone_of},
+    support::{Project, until},
 };
 
 /// `integrations.github` with all labels and this closure action.
@@ -484,4 +485,39 @@ fn a_handler_that_was_cut_off_is_unknown_and_not_started_again() {
     assert!(ran.stderr.contains("it was cut off, and was not started again"), "{}", ran.stderr);
     let finished = &project.events("effect_finished")[0];
     assert!(finished.to_string().contains("half of it"), "{finished}");
+}
+
+/// A process that was stopped between its look and its request wakes up when another machine has gone on with its run.
+#[test]
+fn a_machine_that_was_away_posts_nothing_twice() {
+    let Some(database) = Database::find("away") else { return };
+    let (registry, script) = commenting();
+    let (here, standin) = project(registry, script);
+    let settings = format!("{}{}", toml(&standin), database.settings());
+    here.write("cuegate.toml", &settings);
+    here.init();
+    let there = clone_of(&here, &settings);
+    // Its look at the comments takes so long that it seems dead; the first one is for the prompt.
+    standin.fault(Fault::Slow(1), "GET", "/comments", 1);
+    standin.fault(Fault::Slow(6_000), "GET", "/comments", 1);
+    let job = here.job(&begin(&["--issue", "7", "--worktree"]));
+    let looked = |seen: &&Seen| seen.method == "GET" && seen.path.ends_with("/comments");
+    until("it looks at the comments", || standin.seen().iter().filter(looked).count() == 2);
+    let run = here.status()["run"].as_str().unwrap().to_owned();
+    let forget = format!(
+        "update {}.runs set owner = replace(replace(owner, '\"boot\":\"', '\"boot\":\"another-'), '\"host\":\"', \
+         '\"host\":\"far-'), renewed_at = now() - interval '1 hour'",
+        database.schema
+    );
+    until("the other machine has it", || {
+        let forgot = Command::new("psql").args(["-q", "-d", &database.url, "-c", &forget]).status();
+        assert!(forgot.unwrap().success());
+        there.run(&["resume", &run]).code == 0
+    });
+    let ended = job.end();
+    assert_ne!(ended.code, 0, "it was taken over: {}", ended.stderr);
+    let posted = |seen: &&Seen| seen.method == "POST" && seen.path.ends_with("/comments");
+    assert_eq!(standin.seen().iter().filter(posted).count(), 1, "{}", ended.stderr);
+    assert_eq!(standin.comments(7).len(), 1);
+    assert_eq!(there.run(&["status", &run, "--json"]).json()["state"], "completed");
 }

@@ -28,16 +28,16 @@ steps:
 ";
 
 /// The server of all tests, or one of this test, and a schema of its own.
-struct Database {
-    url: String,
-    schema: String,
+pub(crate) struct Database {
+    pub(crate) url: String,
+    pub(crate) schema: String,
     /// Ends with the test.
     _own: Option<PostgresServer>,
 }
 
 impl Database {
     #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-    fn find(schema: &str) -> Option<Database> {
+    pub(crate) fn find(schema: &str) -> Option<Database> {
         let schema = format!("p{}_{schema}", std::process::id());
         if let Ok(url) = std::env::var("CUEGATE_TEST_POSTGRES")
             && !url.is_empty()
@@ -53,7 +53,7 @@ impl Database {
         }
     }
 
-    fn settings(&self) -> String {
+    pub(crate) fn settings(&self) -> String {
         format!("[journal]\nurl = \"{}\"\nschema = \"{}\"\n", self.url, self.schema)
     }
 
@@ -278,13 +278,13 @@ fn tree_of(work: &str) -> String {
 }
 
 /// A clone of a project with a home of its own: as far as anybody can tell another machine.
-fn clone_of(project: &Project, database: &Database) -> Project {
+pub(crate) fn clone_of(project: &Project, settings: &str) -> Project {
     let clone = Project::empty();
     let from = project.path().display().to_string();
     let cloned =
         std::process::Command::new("git").args(["clone", "--quiet", &from]).arg(clone.path()).output();
     assert!(cloned.unwrap().status.success());
-    clone.write("cuegate.toml", &database.settings());
+    clone.write("cuegate.toml", settings);
     clone
 }
 
@@ -305,7 +305,7 @@ fn a_run_moves_with_its_files() {
     assert!(ran.stderr.contains("asks you"), "{}", ran.stderr);
     let run = here.status()["run"].as_str().unwrap().to_owned();
     let work = here.status()["place"]["work"].as_str().unwrap().to_owned();
-    let there = clone_of(&here, &database);
+    let there = clone_of(&here, &database.settings());
     let answered = there.run(&["answer", &run, "Blue", "--no-continue"]);
     assert_eq!(answered.code, 0, "{}", answered.stderr);
     let diff = there.run(&["diff", &run]);
@@ -382,7 +382,7 @@ fn a_killed_run_moves_there_and_back() {
     here.write(".takt/workflows/coder.md", "You write code.");
     here.git(&["add", "--all"]);
     here.git(&["commit", "-qm", "more"]);
-    let there = clone_of(&here, &database);
+    let there = clone_of(&here, &database.settings());
     let wait = folder.path().join("seen.wait");
     fs::write(&wait, "").unwrap();
     let start = |project: &Project, words: &[&str]| {
@@ -449,7 +449,7 @@ fn a_killed_run_moves_there_and_back() {
 fn what_is_missing_for_a_move_is_said() {
     let Some(database) = Database::find("missing") else { return };
     let here = database.project(&json!([says("work", "A decision is needed")]));
-    let there = clone_of(&here, &database);
+    let there = clone_of(&here, &database.settings());
     here.write("later.txt", "later");
     here.git(&["add", "--all"]);
     here.git(&["commit", "-qm", "later"]);
