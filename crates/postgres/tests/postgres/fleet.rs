@@ -6,9 +6,10 @@ use std::{
         atomic::{AtomicI64, Ordering},
     },
     thread,
+    time::{Duration, Instant},
 };
 
-use cuegate_journal::{Journal, Owner};
+use cuegate_journal::{Error, Journal, Owner};
 use cuegate_postgres::{
     Address, PostgresJournal,
     fleet::{FleetStore, FleetTask, HoldOutcome, HoldRequest, HoldVerdict, OfferedAccount, TAKE_OVERS_MAX},
@@ -218,4 +219,143 @@ fn a_run_that_kills_its_workers_is_paused() {
     assert_eq!(waits(&ask(&store, "late", &[])), "goes");
     assert!(store.cancel("late").unwrap());
     assert_eq!(ask(&store, "late", &[]), HoldVerdict::Ended { state: "cancelled".into() });
+}
+
+/// Numbers that look random and are the same for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+/// A run of the crowd as one of its workers drives it: it dies, sleeps too long, or ends.
+fn drive_one(
+    (journal, store): (&PostgresJournal, &FleetStore),
+    id: &str,
+    worker: u32,
+    random: &mut Random,
+) -> Option<i64> {
+    let accounts =
+        [OfferedAccount { name: "a".into(), slots: 7 }, OfferedAccount { name: "b".into(), slots: 5 }];
+    let name = format!("w{worker}");
+    let far = Owner { pid: worker, boot: name.clone(), host: name.clone(), ..Owner::current() };
+    match journal.acquire(&run(id), &far) {
+        Ok(lease) => journal.release(&lease).unwrap(),
+        Err(Error::Held { .. }) => return None,
+        Err(Error::NoSuchRun { .. }) => {
+            let _ = journal.create(&run(id), 1);
+        }
+        Err(error) => panic!("{error}"),
+    }
+    let request = HoldRequest { run: id.into(), worker: name.clone(), accounts: accounts.to_vec() };
+    let HoldVerdict::Go { .. } = store.begin_hold(request).unwrap() else { return None };
+    // Another worker may come between: then its lease decides.
+    let Ok(lease) = journal.acquire(&run(id), &far) else { return None };
+    let begun = u64::try_from(journal.read(&run(id), 0).unwrap().len()).unwrap();
+    for seq in begun..3 {
+        match random.below(24) {
+            // It dies, and nobody hears of it.
+            0 => return None,
+            // It stands still for longer than its lease.
+            1 => thread::sleep(Duration::from_millis(1_500)),
+            _ => thread::sleep(Duration::from_millis(random.below(8))),
+        }
+        match journal.append(&lease, seq, record("a record")) {
+            Ok(()) => {}
+            Err(Error::LeaseLost { .. } | Error::Conflict { .. }) => return None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let spent_micro = i64::try_from(random.below(10)).unwrap() * CENT;
+    let outcome = HoldOutcome {
+        run: id.into(),
+        worker: name,
+        state: "completed".into(),
+        is_ended: true,
+        spent_micro,
+        ..HoldOutcome::default()
+    };
+    store.end_hold(outcome).unwrap();
+    journal.release(&lease).unwrap();
+    Some(spent_micro)
+}
+
+/// Fifty workers, which nobody can see from elsewhere, and a thousand runs: they die and stand still all the time.
+#[test]
+fn a_crowd_of_workers_that_die_keeps_limits_and_leases() {
+    let (address, _server) = fresh_address();
+    let seed = std::env::var("CUEGATE_FLEET_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    println!("seed {seed}");
+    let (_, store) = open(&address);
+    let url = format!("postgres://cuegate@{}/postgres", address.to_string().split('/').next().unwrap());
+    let mut client = postgres::Client::connect(&url, postgres::NoTls).unwrap();
+    client
+        .batch_execute(&format!("set search_path to {}; update format set lease_s = 1", address.schema()))
+        .unwrap();
+    let most = 800 * CENT;
+    store.set_limit("day", Some(most)).unwrap();
+    let ids: Vec<String> = (0..1_000).map(|n| format!("r{n}")).collect();
+    for id in &ids {
+        store.submit(FleetTask { limit_micro: Some(10 * CENT), ..task(id) }).unwrap();
+    }
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let taken_over = thread::scope(|scope| {
+        for group in 0..10 {
+            let (address, ids) = (address.clone(), &ids);
+            scope.spawn(move || {
+                // Five workers share a connection: a server has not endlessly many.
+                let here = open(&address);
+                thread::scope(|scope| {
+                    for worker in group * 5..group * 5 + 5 {
+                        let here = &here;
+                        scope.spawn(move || {
+                            let mut random = Random(seed * 1_000 + u64::from(worker));
+                            while Instant::now() < deadline {
+                                let id = &ids[usize::try_from(random.below(1_000)).unwrap()];
+                                let _ = drive_one((&here.0, &here.1), id, worker, &mut random);
+                            }
+                        });
+                    }
+                });
+            });
+        }
+        let mut worst = 0;
+        while Instant::now() < deadline {
+            for limit in store.limits().unwrap() {
+                assert!(limit.used_micro <= limit.micro, "{limit:?}");
+            }
+            let over = "select account, count(*) from fleet_slots group by account";
+            for row in client.query(over, &[]).unwrap() {
+                let (account, count): (String, i64) = (row.get(0), row.get(1));
+                assert!(count <= if account == "a" { 7 } else { 5 }, "{account} has {count} runs");
+                worst = worst.max(count);
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        assert!(worst >= 5, "nobody used the accounts at the same time");
+        client.query_one("select count(*) from runs where token > 3", &[]).unwrap().get::<_, i64>(0)
+    });
+    // No record was written under an older right than the one before it, and none is missing.
+    let wrong = client
+        .query_one(
+            "select count(*) from records a join records b on a.run = b.run and b.seq = a.seq + 1 where b.token < a.token",
+            &[],
+        )
+        .unwrap();
+    assert_eq!(wrong.get::<_, i64>(0), 0);
+    let counted = client
+        .query_one(
+            "select count(*) filter (where ended_at is not null),
+                 count(*) filter (where ended_at is not null and (select count(*) from records r where r.run = f.run) <> 3),
+                 coalesce(sum(spent_micro), 0)::bigint from fleet_runs f",
+            &[],
+        )
+        .unwrap();
+    let (ended, short, spent): (i64, i64, i64) = (counted.get(0), counted.get(1), counted.get(2));
+    println!("{ended} runs ended, {taken_over} were taken over, ${:.2} spent", spent as f64 / 1e6);
+    assert!(ended > 50 && short == 0 && spent <= most, "{ended} ended, {short} too early, {spent} spent");
+    assert!(taken_over > 20, "too little went wrong");
 }
