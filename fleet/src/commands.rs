@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::Failure;
 use crate::hold::now_ms;
 use crate::program::{read_version, run_to_end};
-use crate::server::{connect, wake_run};
+use crate::server::{connect, forget_run, wake_run};
 use crate::settings::{Settings, on_thread};
 
 /// How long runs that have ended are shown.
@@ -101,20 +101,20 @@ pub(crate) async fn print_runs(settings: &Settings, args: &RunsArgs) -> Result<E
                 "spent_usd": run.spent_micro as f64 / 1e6, "submitted_ms": run.submitted_ms, "is_ended": run.is_ended,
             })
         };
-        println!(
+        say!(
             "{}",
             json!({ "schema": "cuegate-fleet/runs/v1", "runs": runs.iter().map(one).collect::<Vec<_>>() })
         );
         return Ok(ExitCode::SUCCESS);
     }
     for (scope, why) in pauses {
-        println!("paused  {scope}{}{why}", if why.is_empty() { "" } else { ": " });
+        say!("paused  {scope}{}{why}", if why.is_empty() { "" } else { ": " });
     }
     for limit in limits {
-        println!("budget  {}: {} of {}", limit.scope, format_usd(limit.used_micro), format_usd(limit.micro));
+        say!("budget  {}: {} of {}", limit.scope, format_usd(limit.used_micro), format_usd(limit.micro));
     }
     if runs.is_empty() {
-        println!("no runs; `cuegate-fleet submit WORKFLOW TASK` adds one");
+        say!("no runs; `cuegate-fleet submit WORKFLOW TASK` adds one");
     }
     for run in runs {
         let worker = run.worker.as_deref().unwrap_or("–");
@@ -128,7 +128,7 @@ pub(crate) async fn print_runs(settings: &Settings, args: &RunsArgs) -> Result<E
         } else {
             format!("  {}", shorten(&run.why))
         };
-        println!("{}  {}  {}  {worker}  {what}{why}", run.task.run, run.task.repository, run.task.workflow);
+        say!("{}  {}  {}  {worker}  {what}{why}", run.task.run, run.task.repository, run.task.workflow);
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -139,9 +139,20 @@ pub(crate) async fn print_runs(settings: &Settings, args: &RunsArgs) -> Result<E
 /// When there is none, or the journal cannot be reached.
 pub(crate) async fn cancel_run(settings: &Settings, run: &str) -> Result<ExitCode, Failure> {
     let store = find_run(settings, run).await?;
+    let (shared, id) = (store.clone(), run.to_owned());
+    let found = on_thread(move || Ok(shared.find(&id)?)).await?;
+    if let Some(found) = found.filter(|found| found.is_ended) {
+        return Err(Failure::new(format!("run {run} has ended: {}", found.state)));
+    }
     crate::hold::cancel_run(settings, &store, Path::new("."), run).await?;
-    wake_later(run).await;
-    println!("run {run}: cancelled");
+    let (shared, id) = (store.clone(), run.to_owned());
+    let is_over = on_thread(move || Ok(shared.find(&id)?)).await?.is_some_and(|found| found.is_ended);
+    match (is_over, connect().await) {
+        (true, Ok(client)) => forget_run(&client, run).await,
+        (true, Err(_)) => {}
+        (false, _) => wake_later(run).await,
+    }
+    say!("run {run}: cancelled");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -157,7 +168,7 @@ pub(crate) async fn answer_run(settings: &Settings, args: &AnswerArgs) -> Result
         return Err(Failure::new(errors.trim().trim_start_matches("error: ").to_owned()));
     }
     wake_later(&args.run).await;
-    println!("run {}: answered", args.run);
+    say!("run {}: answered", args.run);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -198,6 +209,13 @@ pub(crate) async fn pause_runs(settings: &Settings, args: &PauseArgs) -> Result<
         (_, _, true) => "all".to_owned(),
         _ => return Err(Failure::new("nothing is named").hint("name a run, `--repository NAME` or `--all`")),
     };
+    if let Some(run) = &args.run {
+        find_run(settings, run).await?;
+    }
+    if let Some(name) = args.repository.as_ref().filter(|name| !settings.repositories.contains_key(*name)) {
+        return Err(Failure::new(format!("there is no repository `{name}`"))
+            .hint("the settings name those there are"));
+    }
     let (opened, named, off) = (settings.clone(), scope.clone(), args.off);
     let changed = on_thread(move || {
         let (_, store) = opened.open()?;
@@ -208,9 +226,9 @@ pub(crate) async fn pause_runs(settings: &Settings, args: &PauseArgs) -> Result<
     })
     .await?;
     match (args.off, changed) {
-        (true, true) => println!("{scope}: goes on"),
-        (true, false) => println!("{scope}: was not paused"),
-        (false, _) => println!("{scope}: no further run begins, and those at work stop after their calls"),
+        (true, true) => say!("{scope}: goes on"),
+        (true, false) => say!("{scope}: was not paused"),
+        (false, _) => say!("{scope}: no further run begins, and those at work stop after their calls"),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -237,10 +255,10 @@ pub(crate) async fn set_budget(settings: &Settings, args: &BudgetArgs) -> Result
     })
     .await?;
     if limits.is_empty() {
-        println!("no limits; `cuegate-fleet budget day 50` sets one");
+        say!("no limits; `cuegate-fleet budget day 50` sets one");
     }
     for limit in limits {
-        println!("{}: {} of {}", limit.scope, format_usd(limit.used_micro), format_usd(limit.micro));
+        say!("{}: {} of {}", limit.scope, format_usd(limit.used_micro), format_usd(limit.micro));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -252,12 +270,12 @@ pub(crate) async fn set_budget(settings: &Settings, args: &BudgetArgs) -> Result
 pub(crate) async fn check_all(settings: &Settings) -> Result<ExitCode, Failure> {
     let mut is_well = true;
     let mut tell = |what: &str, found: Result<String, Failure>| match found {
-        Ok(found) => println!("{what:<10} {found}"),
+        Ok(found) => say!("{what:<10} {found}"),
         Err(Failure { message, hint }) => {
             is_well = false;
-            println!("{what:<10} wrong: {message}");
+            say!("{what:<10} wrong: {message}");
             if let Some(hint) = hint {
-                println!("{:<10} {hint}", "");
+                say!("{:<10} {hint}", "");
             }
         }
     };

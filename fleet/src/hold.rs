@@ -251,9 +251,17 @@ impl Machine {
         let code = self.wait_for(run, &mut child).await?;
         let status = read_status(&self.settings, &self.home, run).await?;
         let Some(status) = status else {
-            // It could not begin. The reason is in what it said last.
-            let why = format!("it could not start (exit {code}): {}", last_lines(&said));
-            return Ok(HoldOutcome { state: "failed".to_owned(), why, is_ended: true, ..self.outcome(run) });
+            return match code {
+                // What was submitted is wrong, as everywhere.
+                2 => {
+                    let why = format!("it could not start: {}", last_lines(&said));
+                    Ok(HoldOutcome { state: "failed".to_owned(), why, is_ended: true, ..self.outcome(run) })
+                }
+                // This machine lacks something, or the journal was away.
+                4 => Err(Failure::new(format!("it could not start here: {}", last_lines(&said)))),
+                // It was killed or interrupted before its first record.
+                _ => Ok(HoldOutcome { state: "queued".to_owned(), ..self.outcome(run) }),
+            };
         };
         match self.settle(&wanted, &status, run_inbox(&self.journal, run).await?, true) {
             Some(outcome) => Ok(outcome),

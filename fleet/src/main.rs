@@ -4,6 +4,14 @@
 //! a machine and starts `cuegate` for it, see [`hold`]. What several machines decide together, such as budgets, is in tables
 //! beside the journal.
 
+/// Prints a line. A reader that has gone, such as `head`, is no error.
+macro_rules! say {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($words)*);
+    }};
+}
+
 mod checkout;
 mod commands;
 mod fairness;

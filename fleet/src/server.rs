@@ -35,10 +35,22 @@ pub(crate) async fn connect() -> Result<Client, Failure> {
     let address = connection.target.to_string();
     connection.identity = format!("{}@{}", std::process::id(), cuegate_journal::Owner::current().host);
     let connected = Connection::connect(connection).await.map_err(|error| {
-        Failure::new(format!("Temporal cannot be reached at {address}: {error}"))
+        Failure::new(format!("Temporal cannot be reached at {address}: {}", shorten_error(&error)))
             .hint("start `temporal server start-dev`, or set `TEMPORAL_ADDRESS`")
     })?;
     Client::new(connected, options).map_err(|error| Failure::new(format!("Temporal: {error}")))
+}
+
+/// What went wrong, in a few words: the errors of the client name all their layers.
+pub(crate) fn shorten_error(error: &dyn std::fmt::Display) -> String {
+    let text = error.to_string();
+    if text.contains("Connect") || text.contains("transport") {
+        return "no connection".to_owned();
+    }
+    match text.split_once("message: \"").and_then(|(_, rest)| rest.split_once('"')) {
+        Some((message, _)) => message.to_owned(),
+        None => text,
+    }
 }
 
 /// Starts the workflow of a run. Nothing happens if it is there already.
@@ -55,7 +67,16 @@ pub(crate) async fn start_run(client: &Client, held: HeldRun, priority: Option<i
         .priority(about)
         .build();
     let started = client.start_workflow(RunWorkflow::run, held, options).await;
-    started.map(|_| ()).map_err(|error| Failure::new(format!("Temporal did not start the run: {error}")))
+    started
+        .map(|_| ())
+        .map_err(|error| Failure::new(format!("Temporal did not start the run: {}", shorten_error(&error))))
+}
+
+/// Ends the workflow of a run that has ended before it began: no machine may ever come for it.
+pub(crate) async fn forget_run(client: &Client, run: &str) {
+    let handle = client.get_workflow_handle::<RunWorkflow>(workflow_of(run));
+    // A workflow that ends by itself is as good.
+    let _ = handle.terminate(temporalio_client::WorkflowTerminateOptions::default()).await;
 }
 
 /// Tells the workflow of a run that what it waits for may be there.
@@ -65,5 +86,5 @@ pub(crate) async fn start_run(client: &Client, held: HeldRun, priority: Option<i
 pub(crate) async fn wake_run(client: &Client, run: &str) -> Result<(), Failure> {
     let handle = client.get_workflow_handle::<RunWorkflow>(workflow_of(run));
     let told = handle.signal(RunWorkflow::wake, (), WorkflowSignalOptions::default()).await;
-    told.map_err(|error| Failure::new(format!("Temporal did not wake the run: {error}")))
+    told.map_err(|error| Failure::new(format!("Temporal did not wake the run: {}", shorten_error(&error))))
 }

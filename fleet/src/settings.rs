@@ -62,12 +62,14 @@ pub(crate) fn load_settings(path: &Path) -> Result<Settings, Failure> {
         Failure::new(format!("failed to read `{shown}`: {error}"))
             .hint("name the settings with `--config`; docs/fleet.md shows some")
     })?;
-    let mut settings: Settings =
-        toml::from_str(&text).map_err(|error| Failure::new(format!("`{shown}`: {error}")))?;
+    let mut settings: Settings = toml::from_str(&text).map_err(|error| {
+        Failure::new(format!("`{shown}`: {error}")).hint("docs/fleet.md lists the settings")
+    })?;
     settings.journal = expand_variable(&settings.journal)?;
     for (name, account) in &mut settings.accounts {
         if account.slots < 1 {
-            return Err(Failure::new(format!("`{shown}`: account `{name}` has no slots")));
+            return Err(Failure::new(format!("`{shown}`: account `{name}` has no slots"))
+                .hint("`slots` is how many runs use it at the same time: 1 or more"));
         }
         for value in account.env.values_mut() {
             *value = expand_variable(value)?;
@@ -80,8 +82,10 @@ pub(crate) fn load_settings(path: &Path) -> Result<Settings, Failure> {
 fn expand_variable(text: &str) -> Result<String, Failure> {
     match text.strip_prefix('$') {
         None => Ok(text.to_owned()),
-        Some(name) => std::env::var(name)
-            .map_err(|_| Failure::new(format!("the variable `{name}` that the settings name is not set"))),
+        Some(name) => std::env::var(name).map_err(|_| {
+            Failure::new(format!("the variable `{name}` that the settings name is not set"))
+                .hint("set it where this program starts, or write the value into the settings")
+        }),
     }
 }
 
@@ -91,8 +95,10 @@ impl Settings {
     /// # Errors
     /// When it is not one.
     pub(crate) fn address(&self) -> Result<Address, Failure> {
-        Address::parse(&self.journal, None)
-            .map_err(|AddressError(why)| Failure::new(format!("the journal has no valid address: {why}")))
+        Address::parse(&self.journal, None).map_err(|AddressError(why)| {
+            Failure::new(format!("`journal` is no address of Postgres: {why}"))
+                .hint("such as `postgres://USER@HOST/DATABASE`")
+        })
     }
 
     /// Opens the tables of the fleet and the journal beside them. Blocks.

@@ -18,8 +18,9 @@ use temporalio_client::{
 };
 
 use crate::Failure;
+use crate::checkout::Checkouts;
 use crate::program::run_to_end;
-use crate::server::{QUEUE, connect, start_run};
+use crate::server::{QUEUE, connect, shorten_error, start_run};
 use crate::settings::{Settings, on_thread};
 use crate::workflow::{FeedWorkflow, HeldRun};
 
@@ -53,8 +54,8 @@ pub(crate) struct SubmitArgs {
     /// Runs with a lower number begin first, 1 to 5
     #[arg(long, value_parser = clap::value_parser!(i32).range(1..=5))]
     priority: Option<i32>,
-    /// A second submission with this key adds nothing. Issues and tasks have one of their own
-    #[arg(long)]
+    /// A second submission with this key adds nothing; issues and the tasks of a file have one of their own
+    #[arg(long, conflicts_with_all = ["label", "from", "schedule"])]
     key: Option<String>,
     /// After how many seconds without a word a machine is taken for dead
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(i32).range(2..=3600))]
@@ -95,15 +96,18 @@ pub(crate) async fn submit_runs(settings: &Settings, args: SubmitArgs) -> Result
         describe_task(settings, &args)?;
         return schedule_runs(&store, &args, times, name).await;
     }
-    let tasks = list_tasks(settings, &args, Path::new("."), None).await?;
+    let tasks = match (args.label.is_some() || args.from.is_some(), Path::new(".git").exists()) {
+        (true, false) => list_in_clone(settings, &args).await?,
+        _ => list_tasks(settings, &args, Path::new("."), None).await?,
+    };
     let client = connect().await;
     let ids = add_runs(&store, client.as_ref().ok(), tasks).await?;
     if args.json {
         let ids: Vec<&String> = ids.iter().map(|(run, _)| run).collect();
-        println!("{}", serde_json::json!({ "schema": "cuegate-fleet/submitted/v1", "runs": ids }));
+        say!("{}", serde_json::json!({ "schema": "cuegate-fleet/submitted/v1", "runs": ids }));
     } else {
         for (run, is_new) in &ids {
-            println!("{run}{}", if *is_new { "" } else { "  was submitted before" });
+            say!("{run}{}", if *is_new { "" } else { "  was submitted before" });
         }
     }
     client.map(|_| ExitCode::SUCCESS).map_err(|failure| {
@@ -134,6 +138,14 @@ pub(crate) fn describe_task(settings: &Settings, args: &SubmitArgs) -> Result<Fl
         Some(usd) => return Err(Failure::new(format!("`{usd}` is no limit")).hint("it is more than 0")),
         None => None,
     };
+    if let Some(account) = args.account.as_ref().filter(|name| !settings.accounts.contains_key(*name)) {
+        return Err(Failure::new(format!("there is no account `{account}`"))
+            .hint("add it to `[accounts]`, here and on the workers that have its login"));
+    }
+    if limit_micro.is_some() && args.args.iter().any(|arg| arg.starts_with("--budget-usd")) {
+        return Err(Failure::new("the run would have two limits in dollars")
+            .hint("`--max-usd` is the limit of the run; leave out `--budget-usd`"));
+    }
     Ok(FleetTask {
         repository,
         workflow: args.workflow.clone(),
@@ -146,6 +158,22 @@ pub(crate) fn describe_task(settings: &Settings, args: &SubmitArgs) -> Result<Fl
         silence_s: Some(args.silence),
         ..FleetTask::default()
     })
+}
+
+/// The runs of a submission that is made outside of a clone: the workflow is in the repository.
+async fn list_in_clone(settings: &Settings, args: &SubmitArgs) -> Result<Vec<FleetTask>, Failure> {
+    let name = describe_task(settings, args)?.repository;
+    let Some(repository) = settings.repositories.get(&name) else {
+        return Err(
+            Failure::new(format!("there is no repository `{name}`")).hint("use the command in a clone of it")
+        );
+    };
+    let folder = tempfile::tempdir()
+        .map_err(|error| Failure::new(format!("failed to make a temporary folder: {error}")))?;
+    let clone = Checkouts::new(folder.path().to_owned()).prepare(&name, repository, false).await?;
+    let from = args.from.as_ref().map(std::path::absolute).transpose();
+    let from = from.map_err(|error| Failure::new(format!("`--from`: {error}")))?;
+    list_tasks(settings, &SubmitArgs { from, ..args.clone() }, &clone, None).await
 }
 
 /// The runs of a submission. `folder` is a clone of the repository, for the queue; `occasion` makes a repeated submission
@@ -210,29 +238,38 @@ async fn schedule_runs(
     name: &str,
 ) -> Result<ExitCode, Failure> {
     let client = connect().await?;
-    let failed =
-        |error: &dyn std::fmt::Display| Failure::new(format!("Temporal did not take the schedule: {error}"));
-    // An earlier one of the name is replaced.
-    let _ = client.get_schedule_handle(schedule_of(name)).delete(Default::default()).await;
-    let off = times == "off";
-    let kept = SubmitArgs { schedule: None, name: None, json: false, ..args.clone() };
-    let text = (!off).then(|| serde_json::to_string(&kept).unwrap_or_default());
-    let (shared, key) = (store.clone(), name.to_owned());
-    on_thread(move || Ok(shared.set_schedule(&key, text.as_deref())?)).await?;
-    if off {
-        println!("schedule {name}: ended");
+    let (kept, key) =
+        (SubmitArgs { schedule: None, name: None, json: false, ..args.clone() }, name.to_owned());
+    if times == "off" {
+        let _ = client.get_schedule_handle(schedule_of(name)).delete(Default::default()).await;
+        let shared = store.clone();
+        let was_there = on_thread(move || Ok(shared.set_schedule(&key, None)?)).await?;
+        let what = if was_there { "ended" } else { "there is none of this name" };
+        say!("schedule {name}: {what}");
         return Ok(ExitCode::SUCCESS);
     }
-    let spec = ScheduleSpec::builder().cron_strings(vec![times.to_owned()]).build();
-    let action = ScheduleAction::start_workflow(
-        FeedWorkflow::run,
-        name.to_owned(),
-        QUEUE,
-        format!("cuegate-feed-{name}"),
-    );
-    let options = CreateScheduleOptions::builder().action(action).spec(spec).build();
-    client.create_schedule(schedule_of(name), options).await.map_err(|error| failed(&error))?;
-    println!("schedule {name}: {times} (UTC)");
+    // What is wrong with the times is said before an earlier schedule of the name is replaced.
+    let trial = format!("{}-trial-{}", schedule_of(name), random_token());
+    for id in [trial, schedule_of(name)] {
+        let handle = client.get_schedule_handle(id.clone());
+        if id == schedule_of(name) {
+            let _ = handle.delete(Default::default()).await;
+        }
+        let spec = ScheduleSpec::builder().cron_strings(vec![times.to_owned()]).build();
+        let workflow = format!("cuegate-feed-{name}");
+        let action = ScheduleAction::start_workflow(FeedWorkflow::run, name.to_owned(), QUEUE, workflow);
+        let options = CreateScheduleOptions::builder().action(action).spec(spec).build();
+        client.create_schedule(id.clone(), options).await.map_err(|error| {
+            Failure::new(format!("Temporal refuses the times `{times}`: {}", shorten_error(&error)))
+                .hint("five fields: minute, hour, day, month, day of the week, such as `0 2 * * MON-FRI`")
+        })?;
+        if id != schedule_of(name) {
+            let _ = handle.delete(Default::default()).await;
+        }
+    }
+    let (shared, text) = (store.clone(), serde_json::to_string(&kept).unwrap_or_default());
+    on_thread(move || Ok(shared.set_schedule(&key, Some(&text))?)).await?;
+    say!("schedule {name}: {times} (UTC)");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -244,17 +281,27 @@ async fn read_queue(
     from: Option<&Path>,
     (named, folder): (&FleetTask, &Path),
 ) -> Result<Vec<FleetTask>, Failure> {
-    let mut words =
-        vec!["work".to_owned(), args.workflow.clone(), "--dry-run".to_owned(), "--json".to_owned()];
+    // It only lists, so no agent is called: each run has its own agent and limit.
+    let script = tempfile::NamedTempFile::new()
+        .and_then(|file| std::fs::write(file.path(), "{\"answers\": []}").map(|()| file))
+        .map_err(|error| Failure::new(format!("failed to write a temporary file: {error}")))?;
+    let mut words: Vec<String> =
+        ["work", &args.workflow, "--dry-run", "--json", "--unlimited"].map(str::to_owned).to_vec();
+    words.push(format!("--script={}", script.path().display()));
     words.extend(label.map(|label| format!("--label={label}")));
     words.extend(from.map(|from| format!("--from={}", from.display())));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (code, said, errors) = run_to_end(settings, folder, &words).await?;
-    let read: Value = serde_json::from_str(&said)
-        .map_err(|_| Failure::new(format!("the tasks cannot be read (exit {code}): {}", errors.trim())))?;
+    let read: Value = serde_json::from_str(&said).map_err(|_| {
+        let errors = errors.trim().trim_start_matches("error: ");
+        Failure::new(format!("the tasks cannot be read (exit {code}): {errors}")).hint(
+            "use the command in a clone of the repository; tasks are listed as `cuegate work --dry-run` does",
+        )
+    })?;
     let mut tasks = Vec::new();
-    for entry in read["tasks"].as_array().into_iter().flatten() {
-        let text = |name: &str| entry[name].as_str().map(str::to_owned);
+    // What was taken by `cuegate work` is not there, nor is what cannot be taken.
+    let entries = read["tasks"].as_array().into_iter().flatten();
+    for entry in entries.filter(|entry| entry["state"] == "next") {
         let mut task = named.clone();
         match entry["issue"].as_u64() {
             Some(number) => {
@@ -262,11 +309,14 @@ async fn read_queue(
                 task.args.splice(0..0, ["--issue".to_owned(), number.to_string()]);
             }
             None => {
-                task.task = text("task").or_else(|| text("text"));
-                let digest =
-                    cuegate_journal::Digest::for_bytes(task.task.as_deref().unwrap_or_default().as_bytes());
+                let text = entry["text"].as_str().or(entry["title"].as_str()).unwrap_or_default();
+                task.task = Some(text.to_owned());
+                let digest = cuegate_journal::Digest::for_bytes(text.as_bytes());
                 task.key = Some(format!("{}/{}/{digest}", named.repository, args.workflow));
             }
+        }
+        for (name, value) in entry["set"].as_object().into_iter().flatten() {
+            task.args.push(format!("--set={name}={}", value.as_str().unwrap_or_default()));
         }
         tasks.push(task);
     }

@@ -87,7 +87,7 @@ pub(crate) async fn work(settings: Settings, args: WorkerArgs) -> Result<ExitCod
         workers.push(create_worker(&runtime, &client, queue, &machine, args.slots)?);
     }
     let stops: Vec<_> = workers.iter().map(Worker::shutdown_handle).collect();
-    println!("worker {name}: takes runs of {}", queues.join(", "));
+    say!("worker {name}: takes runs of {}", queues.join(", "));
     let about = FleetWorker {
         name: name.clone(),
         host,
@@ -105,7 +105,7 @@ pub(crate) async fn work(settings: Settings, args: WorkerArgs) -> Result<ExitCod
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        println!("worker {name}: takes no further runs; calls in progress end");
+        say!("worker {name}: takes no further runs; calls in progress end");
         let _ = drain.send(true);
         stops.iter().for_each(|stop| stop());
     };

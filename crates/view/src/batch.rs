@@ -237,7 +237,16 @@ pub fn batch_json(id: &str, batch: &Batch, rows: &[TaskRow]) -> Value {
         QueueSource::Issues { repository, label, .. } => json!({"repository": repository, "label": label}),
         QueueSource::File { path } => json!({"file": path}),
     };
-    let task = |task: &Task, state: &str, reason: Option<&str>| json!({"task": task.name, "issue": task.issue, "title": task.title, "state": state, "reason": reason});
+    let task = |task: &Task, state: &str, reason: Option<&str>| {
+        let mut object = json!({"task": task.name, "issue": task.issue, "title": task.title, "state": state, "reason": reason});
+        if let Some(text) = &task.text {
+            object["text"] = json!(text);
+        }
+        if !task.set.is_empty() {
+            object["set"] = json!(task.set);
+        }
+        object
+    };
     let taken = rows.iter().map(|row| {
         let mut object = task(&row.task, row.word(), Some(&row.state));
         object["run"] = json!(row.run);

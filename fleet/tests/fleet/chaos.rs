@@ -52,6 +52,12 @@ fn everything_dies_and_nothing_is_lost() {
     while kill < kills || wrong.iter().any(Option::is_some) {
         thread::sleep(Duration::from_millis(100 + random.below(400) as u64));
         for (index, wrong) in wrong.iter_mut().enumerate() {
+            // A worker that was just starting has not heard it.
+            if matches!(wrong, Some((Wrong::Draining, until)) if Instant::now() > *until)
+                && let Some(pid) = site.worker_process(index)
+            {
+                site.signal("-TERM", &[pid]);
+            }
             let is_over = match wrong {
                 Some((Wrong::Draining, _)) => site.has_ended(index),
                 Some((_, until)) => Instant::now() > *until,

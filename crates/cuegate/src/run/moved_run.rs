@@ -13,6 +13,8 @@ use cuegate_runner::{
     worktree::{AgentGit, Trees, branch_worktree},
 };
 
+use cuegate_view::clean_to_one_line;
+
 use super::leftovers;
 use super::start_run::{Host, keep_folder_of_run, worktrees_of};
 use super::worktree_setup::run_setup_commands;
@@ -206,6 +208,14 @@ fn restore_files(
     if is_set_up {
         // What they write belongs to nobody, and is not a part of the recorded files.
         trees.restore(&last.tree).map_err(cuegate_runner::Error::from)?;
+    }
+    let inner = trees.list_repositories(&last.tree).map_err(cuegate_runner::Error::from)?;
+    if !inner.is_empty() {
+        let names: Vec<String> = inner.iter().map(|path| format!("`{}`", clean_to_one_line(path))).collect();
+        notes.push(format!(
+            "repositories inside the working tree are in no snapshot, and their files did not move: {}",
+            names.join(", ")
+        ));
     }
     let is = state_of(&trees, Some(branch))?;
     if is.tree != last.tree || is.head != last.head {

@@ -406,7 +406,7 @@ fn a_failed_look_leaves_the_doubt() {
         standin.fault(Fault::Slow(60_000), "POST", "/comments", 1);
         project.job(&begin(&["--issue", "7"]))
     };
-    crate::support::until("the comment", || standin.comments(7).len() == 1);
+    until("the comment", || standin.comments(7).len() == 1);
     job.signal(rustix::process::Signal::KILL);
     job.end();
     standin.fault(Fault::BeforeEffect, "GET", "/comments", 1);

@@ -90,7 +90,8 @@ impl FleetStore {
             let mut work = client.transaction()?;
             // A former holder that was away for long may not speak for the run any more.
             let updated = work.execute(
-                "update fleet_runs set state = $3, why = $4, until_ms = $5, is_held = false, spent_micro = $6,
+                "update fleet_runs f set state = $3, why = $4, until_ms = $5, is_held = false, spent_micro = $6,
+                     records_seen = coalesce((select records from runs r where r.run = f.run), 0),
                      ended_at = case when $7 then now() end where run = $1 and worker = $2 and ended_at is null",
                 &[
                     &outcome.run,
@@ -201,11 +202,13 @@ fn reserve_budget(
          where scope in ('day', 'repository:' || $1, 'batch:' || coalesce($2, '')) order by scope for update",
         &[&repository, &batch],
     )?;
+    // Somebody may change a limit at any time.
+    let again: i64 = work.query_one("select (extract(epoch from now()) * 1000)::bigint + 60000", &[])?.get(0);
     for row in &limits {
         let (scope, most): (String, i64) = (row.get(0), row.get(1));
         let Some(limit) = limit else {
             let why = format!("{scope} has a limit, and the run has none: submit it with `--max-usd`");
-            return Ok(Some(HoldVerdict::Wait { state: "budget", why, until_ms: None }));
+            return Ok(Some(HoldVerdict::Wait { state: "budget", why, until_ms: Some(again) }));
         };
         let used = work.query_one(
             &format!("select coalesce(sum({COUNTED}), 0)::bigint from fleet_runs where {IN_SCOPE}"),
@@ -214,8 +217,7 @@ fn reserve_budget(
         let used: i64 = used.get(0);
         if used + limit > most {
             let why = format!("the limit of {scope} is reached");
-            let again = work.query_one("select (extract(epoch from now()) * 1000)::bigint + 60000", &[])?;
-            return Ok(Some(HoldVerdict::Wait { state: "budget", why, until_ms: Some(again.get(0)) }));
+            return Ok(Some(HoldVerdict::Wait { state: "budget", why, until_ms: Some(again) }));
         }
     }
     work.execute(

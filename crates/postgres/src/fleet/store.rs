@@ -203,7 +203,8 @@ impl FleetStore {
         })
     }
 
-    /// The runs that wait although what they wait for is there: an answer, a cancellation, the end of a pause.
+    /// The runs that wait although what they wait for is there: an answer, the end of a pause, or what somebody did with the
+    /// run elsewhere, such as its cancellation.
     ///
     /// # Errors
     /// When the server cannot be reached.
@@ -211,8 +212,9 @@ impl FleetStore {
         self.run(|client| {
             let rows = client.query(
                 "select run from fleet_runs f where ended_at is null and not is_held and (
-                    state <> 'running' and state <> 'queued' and exists
+                    state <> 'running' and state <> 'queued' and (exists
                         (select from inbox i where i.run = f.run and i.consumed_by is null)
+                        or records_seen < (select records from runs r where r.run = f.run))
                     or state = 'paused' and not exists (select from fleet_pauses p
                         where p.scope in ('all', 'repository:' || f.repository, 'run:' || f.run)))",
                 &[],
@@ -417,21 +419,21 @@ impl FleetStore {
         })
     }
 
-    /// Keeps what a schedule submits; `None` removes it.
+    /// Keeps what a schedule submits; `None` removes it. Returns whether there was something to do.
     ///
     /// # Errors
     /// When the server cannot be reached.
-    pub fn set_schedule(&self, name: &str, submission: Option<&str>) -> Result<(), Error> {
+    pub fn set_schedule(&self, name: &str, submission: Option<&str>) -> Result<bool, Error> {
         let (name, submission) = (name.to_owned(), submission.map(str::to_owned));
         self.run(move |client| {
-            match &submission {
+            let changed = match &submission {
                 Some(text) => client.execute(
                     "insert into fleet_schedules values ($1, $2) on conflict (name) do update set submission = $2",
                     &[&name, text],
                 )?,
                 None => client.execute("delete from fleet_schedules where name = $1", &[&name])?,
             };
-            Ok(())
+            Ok(changed > 0)
         })
     }
 
