@@ -219,13 +219,16 @@ fn run_tests(left_out: &[&str], env: &[(&str, &str)]) -> Result<(), String> {
 pub(crate) fn test_more_agents() -> Result<(), String> {
     agents::more_agents()?;
     install_sandbox();
-    let tests = ["test", "--quiet", "--package", "cuegate", "--test", "program", "--"];
     let linter = find_linter()?;
-    run(
-        &root(),
-        &cargo(),
-        &[&tests[..], &["more_agents::", "--ignored", "--test-threads", "2"]].concat(),
-        // As the other tests, which are compiled already.
-        &[("RUSTC_WORKSPACE_WRAPPER", linter.as_str()), ("CLIPPY_ARGS", LINTS)],
-    )
+    // As the other tests, which are compiled already: with fewer packages or targets they would be compiled again.
+    let env = [("RUSTC_WORKSPACE_WRAPPER", linter.as_str()), ("CLIPPY_ARGS", LINTS)];
+    let (root, cargo) = (root(), cargo());
+    if has(&cargo, &["nextest", "--version"]) {
+        let those = "binary(program) & test(/^more_agents::/)";
+        let words =
+            ["nextest", "run", "--workspace", "--run-ignored", "only", "--test-threads", "2", "-E", those];
+        return run(&root, &cargo, &words, &env);
+    }
+    let words = ["test", "--quiet", "--workspace", "--test", "program", "--", "more_agents::", "--ignored"];
+    run(&root, &cargo, &words, &env)
 }
