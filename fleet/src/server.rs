@@ -1,4 +1,4 @@
-//! The connection to Temporal, and the names of what is there.
+//! Connects to Temporal, and names the queues and workflows there.
 
 use temporalio_client::{
     Client, ClientOptions, Connection, Priority, WorkflowSignalOptions, WorkflowStartOptions,

@@ -58,7 +58,10 @@ pub(crate) fn check_is_here(home: &StateDir, journal: &dyn Journal, id: &RunId) 
             "the files of run {id} are not here: it worked in `{}`, in another project or on another machine",
             run.started().place.work
         ),
-        format!("use the command there; `cuegate status {id}`, `log`, `report` and `answer` work everywhere"),
+        format!(
+            "use the command there, or move the run here with `cuegate resume {id}`; `status`, `log`, `diff` and `answer` \
+             work everywhere"
+        ),
     ))
 }
 

@@ -1,4 +1,4 @@
-//! Where a run works, and the states of what is there.
+//! Where a run works, and the recorded states of its working tree.
 
 use cuegate_flow::{Str, model::BlobRef};
 use serde::{Deserialize, Serialize};

@@ -192,7 +192,7 @@ impl RunWriter {
         match journal.create(id, now_ms) {
             Err(exists @ cuegate_journal::Error::Exists { .. }) => match journal.holder(id)? {
                 Some(lease) if lease.owner == owner && read_first_record(journal, id)?.is_none() => Ok(lease),
-                // Whoever was to start it died before.
+                // The process that was to start the run died before its first record.
                 _ if read_first_record(journal, id)?.is_none() => Ok(journal.acquire(id, &owner)?),
                 _ => Err(exists.into()),
             },

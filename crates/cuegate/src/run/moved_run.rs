@@ -239,7 +239,7 @@ fn restore_checkout(
         return Ok(());
     }
     let refused = |message: String| {
-        let hint = "commit or stash what is here and check that commit out; a run with `--worktree` moves without that";
+        let hint = "commit or stash your changes, and check out the commit of the run; a run with `--worktree` needs neither";
         Err(Failure::usage(message, hint))
     };
     if is.head != last.head {

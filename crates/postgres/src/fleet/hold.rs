@@ -1,4 +1,4 @@
-//! Who goes on with a run, with which account and out of which budget.
+//! Decides which worker drives a run, with which account, and whether the budgets allow it.
 
 use cuegate_journal::Error;
 use postgres::{Error as DbError, Transaction};
@@ -90,7 +90,7 @@ impl FleetStore {
             let mut work = client.transaction()?;
             // A former holder that was away for long may not speak for the run any more.
             let updated = work.execute(
-                "update fleet_runs f set state = $3, why = $4, until_ms = $5, is_held = false, spent_micro = $6,
+                "update fleet_runs f set state = $3, why = $4, until_ms = $5, is_held = false, spent_micro = greatest(spent_micro, $6),
                      records_seen = coalesce((select records from runs r where r.run = f.run), 0),
                      ended_at = case when $7 then now() end where run = $1 and worker = $2 and ended_at is null",
                 &[

@@ -1,4 +1,4 @@
-//! Reads and writes the tables of a fleet, but for the decision who goes on with a run.
+//! Reads and writes the tables of a fleet. Which worker drives a run is decided in `hold.rs`.
 
 use std::time::Duration;
 
@@ -83,7 +83,7 @@ pub struct FleetWorker {
     pub silent_s: i64,
 }
 
-/// A limit of what runs cost together, and what is left of it.
+/// A limit of what several runs cost together, and how much of it they use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetLimit {
     /// `batch:NAME`, `repository:NAME` or `day`.
