@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use super::error::{WorktreeError, io_at};
+use super::git::Git;
 use super::repository::Repository;
 use crate::process;
 
@@ -22,7 +23,8 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// that were created after `since` and whose creator no longer lives. Returns the paths of the removed locks.
 ///
 /// An agent that is killed during `git commit` may leave locks: git removes its locks on SIGTERM, but not on SIGKILL
-/// and not in the moment between creating a lock and registering it. Every later commit would fail.
+/// and not in the moment between creating a lock and registering it. Every later commit would fail. A commit that lacks
+/// only its last step is ended instead, see [`finish_commit`].
 ///
 /// Processes of other containers that share the folder are not seen.
 ///
@@ -45,6 +47,13 @@ pub fn clear_stale_locks(work: &Path, since: SystemTime) -> Result<Vec<PathBuf>,
     let folders = repository_folders(work, &git_dir, &common_dir);
     for lock in locks {
         if is_stale(&lock, &folders) {
+            if lock == git_dir.join("index.lock")
+                && let Ok(Some(repository)) = Repository::find(work)
+                && finish_commit(&Git::in_repository(repository), &lock)
+            {
+                removed.push(lock);
+                continue;
+            }
             match fs::remove_file(&lock) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                     return Err(io_at("remove", &lock)(error));
@@ -54,6 +63,19 @@ pub fn clear_stale_locks(work: &Path, since: SystemTime) -> Result<Vec<PathBuf>,
         }
     }
     Ok(removed)
+}
+
+/// Ends a `git commit` that was killed after it had moved the branch and before it put the new index in place, by doing
+/// that. `lock` is the `index.lock` that it left. Otherwise everything of that commit would look changed back in the
+/// index, and the same commit again would find nothing to do. Returns whether the lock was such an index: one with
+/// exactly the files of HEAD.
+pub(super) fn finish_commit(git: &Git, lock: &Path) -> bool {
+    if !fs::symlink_metadata(lock).is_ok_and(|about| about.is_file() && about.len() > 0) {
+        return false;
+    }
+    let new = git.clone().with("GIT_INDEX_FILE", lock);
+    let is_head = new.output(&["diff-index", "--cached", "--quiet", "HEAD", "--"], b"");
+    is_head.is_ok_and(|output| output.status.success()) && fs::rename(lock, lock.with_extension("")).is_ok()
 }
 
 /// The git folder of the working tree, and the one that all working trees of the repository share. Without git

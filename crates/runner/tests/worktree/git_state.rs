@@ -57,6 +57,27 @@ fn only_stale_locks_are_removed() {
 }
 
 #[test]
+fn the_index_of_a_commit_that_lacks_only_that_is_put_in_place() {
+    let repo = Repo::new();
+    let index = repo.root.join(".git/index");
+    let lock = index.with_file_name("index.lock");
+    let since = SystemTime::now() - Duration::from_secs(5);
+    let before = fs::read(&index).unwrap();
+    fs::write(repo.root.join("a.txt"), "other\n").unwrap();
+    git(&repo.root, &["commit", "--quiet", "--all", "--message", "killed before its last step"]);
+    for (left, is_clean) in
+        [(fs::read(&index).unwrap(), true), (before.clone(), false), (b"DIRC".to_vec(), false)]
+    {
+        fs::write(&index, &before).unwrap();
+        fs::write(&lock, left).unwrap();
+        if cfg!(target_os = "linux") {
+            assert_eq!(clear_stale_locks(&repo.root, since).unwrap(), std::slice::from_ref(&lock));
+            assert_eq!(git(&repo.root, &["status", "--porcelain"]).is_empty(), is_clean);
+        }
+    }
+}
+
+#[test]
 fn a_restored_index_hides_no_change_of_the_second_in_which_it_was_written() {
     let repo = Repo::new();
     let at = repo.place.path().join("tree");

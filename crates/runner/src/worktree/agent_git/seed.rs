@@ -16,6 +16,7 @@ use super::{
 use crate::worktree::{
     error::{WorktreeError, io_at},
     git_state::is_state,
+    stale_locks::finish_commit,
 };
 
 /// Files of the shared folder that are copied, beside hooks.
@@ -99,6 +100,10 @@ impl RepositoryPair {
         make_folder(&self.folder, own.strip_prefix(&self.folder).unwrap_or(Path::new("")))?;
         self.borrow_objects(reach)?;
         if !is_new {
+            let index = own.join("index.lock");
+            if index.is_file() && self.agents_git().is_ok_and(|git| finish_commit(&git, &index)) {
+                tracing::info!("a commit that was killed before its last step is ended");
+            }
             remove_locks(&own, false);
             remove_locks(&self.folder, false);
             remove_locks(&self.folder.join("refs"), true);

@@ -335,6 +335,25 @@ fn a_cut_off_take_over_is_finished() {
 }
 
 #[test]
+fn a_commit_that_was_killed_before_its_last_step_is_ended() {
+    let scene = Scene::new();
+    let mut git = scene.git();
+    run_call(&mut git, || {
+        let index = scene.dir.path().join("run/git/index");
+        let before = fs::read(&index).unwrap();
+        scene.write("a.txt", "two\n");
+        scene.agent(&["commit", "--quiet", "--all", "--message", "own"]);
+        // Git moves the branch first and the index last.
+        fs::rename(&index, index.with_extension("lock")).unwrap();
+        fs::write(&index, before).unwrap();
+        assert_eq!(scene.agent(&["status", "--porcelain"]), "MM a.txt\n");
+        fs::rename(index.with_extension("lock"), index.with_file_name("index.lock")).unwrap();
+    });
+    run_call(&mut git, || assert_eq!(scene.agent(&["status", "--porcelain"]), ""));
+    assert_eq!(scene.user(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn an_ignored_file_that_an_agent_added_is_work() {
     let scene = Scene::new();
     scene.write(".gitignore", "*.log\n");
