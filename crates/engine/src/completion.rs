@@ -172,6 +172,9 @@ pub struct ResumeSettings {
     pub new_sessions: bool,
     /// Where it goes on, if elsewhere.
     pub moved: Option<Box<RunMoved>>,
+    /// What is known of the commands that were in progress on the machine that it leaves. In the same record: a run that
+    /// has moved never starts one of them again as if nobody had.
+    pub lost: Vec<Completion>,
     /// The working tree as it was found, and its differences from the journaled one.
     pub found: Option<TreeChange>,
     /// The worktree of the run after it was put back, if files that a person changed since the interruption stayed.

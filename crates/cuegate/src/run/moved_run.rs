@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use cuegate_engine::{
-    Command, CommandId, Completion, EffectResult, Machine, RunMoved, RunStarted, Tools, TreeState,
-    list_pending_commands,
+    Command, Completion, EffectResult, Machine, RunMoved, RunStarted, Tools, TreeState, list_pending_commands,
 };
 use cuegate_journal::{Journal, RunId};
 use cuegate_provider::Usage;
@@ -101,42 +100,27 @@ pub(crate) fn fetch_files(home: &StateDir, journal: &dyn Journal, id: &RunId) ->
     restore_packs(journal, id, &trees, start).map_err(|missing| explain_missing(missing, id, started))
 }
 
-/// Settles what was in progress when the former machine stopped: nobody here can look at it. A call has used an unknown
-/// amount; a program of the definition may have done its work.
-///
-/// # Errors
-/// When the journal fails.
-pub(crate) fn settle_lost_commands(
-    book: &mut RunWriter,
-    pending: &[Command],
-    last_ms: i64,
-    from: &Machine,
-) -> Result<Vec<cuegate_runner::Entry>, Failure> {
-    let mut entries = Vec::new();
-    for command in pending {
-        let completion = match command {
-            Command::Ask(ask) if ask.not_before_ms.is_none_or(|at| at <= last_ms) => {
-                let agent = ask.agent.as_ref().map_or(&book.run().started().provider, |choice| &choice.agent);
-                let usage_unknown = agent != "scripted";
-                let (usage, tools) = (Usage::default(), Tools::default());
-                Completion::Cut { ask: ask.id, usage, usage_unknown, spoilt: false, tools }
-            }
-            Command::Effect(effect) if effect.program.is_some() => {
-                let stderr = format!("it may have been started on `{}`, in `{}`", from.host, from.root);
-                let result = EffectResult::CutOff { stdout: String::new(), stderr };
-                let (id, attempt): (CommandId, u32) = (effect.effect.id, effect.effect.attempt);
-                Completion::Acted { id, attempt, result, duration_ms: 0, seen: None }
-            }
-            Command::Ask(_) | Command::Exec(_) | Command::Probe(_) | Command::Effect(_) => continue,
-        };
-        entries.extend(book.commit(completion, Vec::new(), &[])?);
-    }
-    Ok(entries)
-}
-
-/// The commands that may have been in progress.
-pub(crate) fn list_lost_commands(book: &RunWriter) -> Vec<Command> {
-    list_pending_commands(book.flow(), book.run())
+/// What was in progress when the former machine stopped: nobody here can look at it. A call has used an unknown amount; a
+/// program of the definition may have done its work. `last_ms`: the time of the last record, in milliseconds since 1970.
+pub(crate) fn describe_lost_commands(book: &RunWriter, last_ms: i64) -> Vec<Completion> {
+    let started = book.run().started();
+    let Some(from) = &started.machine else { return Vec::new() };
+    let lost = |command: Command| match command {
+        Command::Ask(ask) if ask.not_before_ms.is_none_or(|at| at <= last_ms) => {
+            let agent = ask.agent.as_ref().map_or(&started.provider, |choice| &choice.agent);
+            let usage_unknown = agent != "scripted";
+            let (usage, tools) = (Usage::default(), Tools::default());
+            Some(Completion::Cut { ask: ask.id, usage, usage_unknown, spoilt: false, tools })
+        }
+        Command::Effect(effect) if effect.program.is_some() => {
+            let stderr = format!("it may have been started on `{}`, in `{}`", from.host, from.root);
+            let result = EffectResult::CutOff { stdout: String::new(), stderr };
+            let (id, attempt) = (effect.effect.id, effect.effect.attempt);
+            Some(Completion::Acted { id, attempt, result, duration_ms: 0, seen: None })
+        }
+        Command::Ask(_) | Command::Exec(_) | Command::Probe(_) | Command::Effect(_) => None,
+    };
+    list_pending_commands(book.flow(), book.run()).into_iter().filter_map(lost).collect()
 }
 
 fn describe_machine(started: &RunStarted) -> String {

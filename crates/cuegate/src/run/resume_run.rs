@@ -30,7 +30,7 @@ use tokio::sync::mpsc;
 use super::adopted_workflow::AdoptedWorkflow;
 use super::executor_settings::build_executor_settings;
 use super::logfile::LogFile;
-use super::moved_run::{bring_here, create_packer, is_elsewhere, list_lost_commands, settle_lost_commands};
+use super::moved_run::{bring_here, create_packer, describe_lost_commands, is_elsewhere};
 use super::resumed_agents::plan_of_resumed_run;
 use super::sandbox_setup::SandboxAtStart;
 use super::start_run::{Host, PreparedRun, Program, reads_report_dir, worktrees_of};
@@ -359,7 +359,8 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     let (moved, lost) = match arrival {
         Some(arrival) => {
             notes.extend(arrival.notes);
-            (Some(Box::new(arrival.moved)), list_lost_commands(&book))
+            let last_ms = entries.last().map_or(0, |entry| entry.at_ms);
+            (Some(Box::new(arrival.moved)), describe_lost_commands(&book, last_ms))
         }
         None => (None, Vec::new()),
     };
@@ -397,7 +398,8 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
             budget: again.budget.limits().then_some(again.budget),
             unsandboxed: again.unsandboxed && started.sandboxed,
             new_sessions: again.new_sessions,
-            moved: moved.clone(),
+            moved,
+            lost,
             settings: again.adopts_settings.then(|| {
                 texts.push(config.source.as_bytes().to_vec());
                 BlobRef::for_bytes(config.source.as_bytes())
@@ -407,11 +409,6 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
         },
         texts,
     )?;
-    let mut written: Vec<Entry> = entry.into_iter().collect();
-    if let (Some(_), Some(from)) = (&moved, &started.machine) {
-        let last_ms = entries.last().map_or(0, |entry| entry.at_ms);
-        written.extend(settle_lost_commands(&mut book, &lost, last_ms, from)?);
-    }
     let started = book.run().started().clone();
     let dir_of = |command: Command| home.command(id, command.id());
     let pending: Vec<PathBuf> =
@@ -419,7 +416,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     leftovers::remove_commands(home, id, &pending);
     leftovers::remove_leftovers(home, &**journal);
     let former = former_providers(&started, script.clone(), program, config);
-    let journaled = entries.iter().chain(&written).map(|entry| entry.events.as_slice());
+    let journaled = entries.iter().chain(&entry).map(|entry| entry.events.as_slice());
     agents.restore(journaled);
     let (tell, heard) = mpsc::channel(256);
     for note in notes {
@@ -439,7 +436,16 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
         None => None,
     };
     let otel = config.otel.clone();
-    Ok(PreparedRun { book, setting, heard, log, lock, otel, before: entries, entries: written })
+    Ok(PreparedRun {
+        book,
+        setting,
+        heard,
+        log,
+        lock,
+        otel,
+        before: entries,
+        entries: entry.into_iter().collect(),
+    })
 }
 
 /// Takes over the commits of agents of an earlier process, which a kill may have prevented. Returns what stays in their

@@ -87,6 +87,12 @@ fn decide_completion(decider: &mut Decider<'_>, completion: Completion) {
             decider.emit(Event::SnapshotGaps { what: seen.gaps.clone() });
         }
     }
+    receive_completion(decider, completion);
+    reserve_budget::reserve_shares(decider);
+    effects::show_phase(decider);
+}
+
+fn receive_completion(decider: &mut Decider<'_>, completion: Completion) {
     match completion {
         Completion::Start(start) => start::start_run(decider, *start),
         Completion::Answered { ask, answer, seen } => answered::receive_answer(decider, ask, *answer, seen),
@@ -108,11 +114,15 @@ fn decide_completion(decider: &mut Decider<'_>, completion: Completion) {
         Completion::TimePassed => {}
         Completion::OutOfTime { seen } => ask_aborted::out_of_time(decider, seen),
         Completion::SandboxDenied { by, to, why } => sandbox_denials::record_denial(decider, by, to, why),
-        Completion::Resumed(resume) => control::resume_run(decider, *resume),
+        Completion::Resumed(mut resume) => {
+            let lost = std::mem::take(&mut resume.lost);
+            control::resume_run(decider, *resume);
+            for completion in lost {
+                receive_completion(decider, completion);
+            }
+        }
         Completion::Forked(fork) => control::fork_run(decider, *fork),
     }
-    reserve_budget::reserve_shares(decider);
-    effects::show_phase(decider);
 }
 
 /// Builds one decision. Each emitted event is applied to `run` at once, so that later rules see the state after it.
