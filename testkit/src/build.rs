@@ -403,6 +403,7 @@ fn plain_ask(id: &str, role: Role, session: SessionRule) -> Ask {
         reports: Vec::new(),
         fused: None,
         blocked_mark: None,
+        delay_ms: 0,
         guard: None,
     }
 }

@@ -2,8 +2,8 @@
 
 use cuegate_engine::{
     Answer, AskCommand, AskKind, Budget, Command, CommandId, Completion, Delay, Effect, EffectResult, Event,
-    ExecResult, Exit, Fault, FaultClass, FinalizePlan, GithubTarget, Moment, Place, ProbeResult, Record,
-    ResumeSettings, Run, RunStarted, Start, State, Usage, WaitKind, list_pending_commands,
+    ExecResult, Exit, Fault, FaultClass, FinalizePlan, GithubTarget, Moment, Place, ProbeResult, ReadResult,
+    Record, ResumeSettings, Run, RunStarted, Start, State, Usage, WaitKind, list_pending_commands,
 };
 use cuegate_flow::{
     Str,
@@ -224,6 +224,14 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
                 duration_ms: 1,
                 seen: None,
             }
+        }
+        Command::Read(read) => {
+            let nth = answers_of(case, &read.step);
+            let result = match roll(seed, &format!("read {} {nth}", read.step)) % 6 {
+                0 => ReadResult::Failed { why: format!("no answer {nth}"), may_pass: true },
+                _ => ReadResult::Done { values: Some(serde_json::json!({})), duration_ms: 1 },
+            };
+            Completion::Read { id, result }
         }
         Command::Probe(probe) => {
             let nth = looks_of(case, &probe.condition);

@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use cuegate_engine::{FenceKey, FinalizePlan, GithubTarget, RunStarted};
-use cuegate_flow::model::{BlobRef, Flow, Reaction, Resource, Verdict};
+use cuegate_flow::model::{
+    Act, BlobRef, Flow, Reaction, ReadKind, Resource, Step, StepId, SystemEffectKind, Verdict,
+};
 use cuegate_formats::same_name;
 use cuegate_journal::{RunId, random_token};
 use cuegate_runner::{
@@ -19,6 +21,7 @@ use crate::project::FoldedRun;
 use crate::project::first_tree;
 use crate::run::start_run::{Host, RunRequest};
 use crate::run_changes::compare_files;
+use crate::task_queue::TaktQueue;
 
 /// The API of github.com.
 const API: &str = "https://api.github.com";
@@ -106,6 +109,17 @@ fn find_github_need(flow: &Flow, wishes: &RunRequest, finalize: &FinalizePlan) -
     if wishes.issue.is_some() && (flow.conduct.issue.is_some() || handled || wishes.reads_issue) {
         return Some("the run works on an issue");
     }
+    let own = |step: &Step<StepId>| match &step.act {
+        Act::System(work) => {
+            work.reads.iter().any(|read| read.what.is_github() && read.what != ReadKind::Issue)
+                || work.effects.iter().any(|effect| effect.what != SystemEffectKind::Enqueue)
+                || (wishes.issue.is_some() && work.reads.iter().any(|read| read.what == ReadKind::Issue))
+        }
+        _ => false,
+    };
+    if flow.steps.iter().any(own) {
+        return Some("a step reads or changes GitHub");
+    }
     if polls(Resource::Issue) {
         return Some("the verdict polls an issue");
     }
@@ -184,6 +198,7 @@ pub(crate) fn effect_plan(
         issue: started.github.as_ref().and_then(|github| github.issue),
         resolves_issue: !started.github.as_ref().is_some_and(|github| github.is_pull_request)
             && flow.conduct.issue.as_ref().is_none_or(|issue| issue.closure.closes),
+        queue: Some(Arc::new(TaktQueue::of(&host.home))),
         report: Some(Arc::new(report)),
     }
 }

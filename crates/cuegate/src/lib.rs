@@ -54,6 +54,7 @@ pub mod run;
 mod run_changes;
 mod shared_journal;
 pub mod simulate;
+mod task_queue;
 mod text_file;
 mod visits;
 

@@ -294,7 +294,10 @@ impl Run {
                     visit.rounds = *rounds;
                 }
             }
-            Event::ActionFound { .. }
+            Event::ReadsRequested(request) => self.reads_requested(request),
+            Event::ReadsDone(_)
+            | Event::StepEffectsRequested(_)
+            | Event::ActionFound { .. }
             | Event::EffectsRequested(_)
             | Event::ClosureNarrowed { .. }
             | Event::EffectDelayed(_)
@@ -504,6 +507,7 @@ impl Run {
     fn forget_faults(&mut self) {
         match self.progress.node.as_mut().map(|node| &mut node.work) {
             Some(Work::Asking(asking)) => asking.faults = 0,
+            Some(Work::Reading(reads)) => reads.faults = 0,
             Some(Work::Joining(members)) => {
                 members
                     .iter_mut()

@@ -9,7 +9,10 @@ use cuegate_flow::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{agents::AgentChoice, budget::Share, effect::Effect, event_types::PromptPart, place::TreeState};
+use crate::{
+    agents::AgentChoice, budget::Share, effect::Effect, event_types::PromptPart, place::TreeState,
+    system::ReadCommand,
+};
 
 /// Identifies a command permanently, by the record that made it pending.
 ///
@@ -94,6 +97,8 @@ pub enum Command {
     Probe(Box<ProbeCommand>),
     /// Run the program of an effect.
     Effect(Box<EffectCommand>),
+    /// Read what a step needs.
+    Read(Box<ReadCommand>),
 }
 
 impl Command {
@@ -103,6 +108,7 @@ impl Command {
             Command::Exec(exec) => exec.id,
             Command::Probe(probe) => probe.id,
             Command::Effect(effect) => effect.effect.id,
+            Command::Read(read) => read.id,
         }
     }
 }

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    agents::AgentPlan,
-    ask_delivery::AskDelivery,
+    agents::{AgentPlan, AskDelivery},
     budget::Budget,
     command::CommandId,
     effect::Delay,
@@ -15,6 +14,7 @@ use crate::{
     place::RunMoved,
     place::TreeState,
     recorded_completion::{read_json_text, write_json_text},
+    system::ReadResult,
 };
 
 /// The time of a decision. An `i64` converts to the moment of a run without a time limit.
@@ -75,6 +75,8 @@ pub enum Completion {
         /// The working tree afterwards; `None` if it cannot have changed.
         seen: Option<TreeChange>,
     },
+    /// What a step reads was read, or could not be.
+    Read { id: CommandId, result: ReadResult },
     /// An effect was tried.
     Acted {
         /// The effect.
@@ -271,6 +273,7 @@ impl Completion {
             | Completion::Faulted { ask: id, .. }
             | Completion::Cut { ask: id, .. }
             | Completion::Executed { id, .. }
+            | Completion::Read { id, .. }
             | Completion::Acted { id, .. }
             | Completion::Probed { id, .. } => Some(*id),
             Completion::Start(_)
@@ -294,6 +297,7 @@ impl Completion {
             | Completion::Faulted { ask: id, .. }
             | Completion::Cut { ask: id, .. }
             | Completion::Executed { id, .. }
+            | Completion::Read { id, .. }
             | Completion::Acted { id, .. }
             | Completion::Probed { id, .. } => *id = command,
             _ => {}
@@ -314,6 +318,7 @@ impl Completion {
             Completion::Probed { look, .. } => look.seen.as_ref(),
             Completion::Start(_)
             | Completion::Cut { .. }
+            | Completion::Read { .. }
             | Completion::Settled { .. }
             | Completion::PersonAnswered { .. }
             | Completion::TimePassed
@@ -341,6 +346,7 @@ impl Completion {
                 [&mut resume.found, &mut resume.kept].map(|seen| seen.as_mut().map(|seen| &mut seen.tree))
             }
             Completion::Cut { .. }
+            | Completion::Read { .. }
             | Completion::Settled { .. }
             | Completion::TimePassed
             | Completion::SandboxDenied { .. } => [None, None],
@@ -467,6 +473,20 @@ pub enum EffectResult {
         said: String,
         /// The address of what was created.
         url: Option<String>,
+    },
+    /// It made something that has a number.
+    Created {
+        /// What was done.
+        said: String,
+        url: Option<String>,
+        number: u64,
+    },
+    /// It met conflicts, and changed nothing.
+    Conflicted {
+        /// Where.
+        said: String,
+        /// The files with conflicts, as JSON: a list of objects with `path` and `text`.
+        files: String,
     },
     /// It is not done and cannot be.
     Failed {

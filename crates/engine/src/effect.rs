@@ -15,7 +15,8 @@ use crate::{
     event::Event,
     event_types::{EndState, PendingEntry},
     place::TreeState,
-    run::{Run, State},
+    run::{Run, State, Work},
+    system::{StepEffect, StepEffectKind, StepEffectsRequested},
 };
 
 /// The maximum number of action blocks that are read from one answer.
@@ -51,6 +52,8 @@ pub enum EffectKind {
     Push,
     /// A pull request proposes the branch of the run.
     PullRequest,
+    /// Something that a step of the definition does.
+    Step(StepEffectKind),
 }
 
 /// What a repetition of an effect does, which decides what happens when nobody knows whether it was done.
@@ -86,7 +89,15 @@ impl EffectKind {
             EffectKind::Commit | EffectKind::Merge | EffectKind::Push | EffectKind::PullRequest => {
                 EffectClass::Unique
             }
-            EffectKind::Comment => EffectClass::Creatable,
+            EffectKind::Comment | EffectKind::Step(StepEffectKind::CommentPullRequest) => {
+                EffectClass::Creatable
+            }
+            EffectKind::Step(StepEffectKind::ClosePullRequest) => EffectClass::Settable,
+            EffectKind::Step(
+                StepEffectKind::MergePullRequest
+                | StepEffectKind::SyncPullRequest
+                | StepEffectKind::EnqueueTask,
+            ) => EffectClass::Unique,
             EffectKind::Exec { .. } => EffectClass::Program,
         }
     }
@@ -103,6 +114,11 @@ impl EffectKind {
             EffectKind::Commit => "git.commit",
             EffectKind::Merge => "git.merge",
             EffectKind::Push => "git.push",
+            EffectKind::Step(StepEffectKind::CommentPullRequest) => "github.comment_pull_request",
+            EffectKind::Step(StepEffectKind::ClosePullRequest) => "github.close_pull_request",
+            EffectKind::Step(StepEffectKind::MergePullRequest) => "github.merge_pull_request",
+            EffectKind::Step(StepEffectKind::SyncPullRequest) => "git.sync_pull_request",
+            EffectKind::Step(StepEffectKind::EnqueueTask) => "queue.add",
         }
     }
 
@@ -118,19 +134,28 @@ impl EffectKind {
             EffectKind::Merge => "merge",
             EffectKind::Push => "push",
             EffectKind::PullRequest => "pull request",
+            EffectKind::Step(StepEffectKind::CommentPullRequest) => "comment on a pull request",
+            EffectKind::Step(StepEffectKind::ClosePullRequest) => "close a pull request",
+            EffectKind::Step(StepEffectKind::MergePullRequest) => "merge a pull request",
+            EffectKind::Step(StepEffectKind::SyncPullRequest) => "sync a pull request",
+            EffectKind::Step(StepEffectKind::EnqueueTask) => "add a task",
         }
     }
 
     /// Whether it does something with the work of a completed run. If it fails, the run fails.
     pub fn finalizes(&self) -> bool {
-        self.class() == EffectClass::Unique
+        matches!(self, EffectKind::Commit | EffectKind::Merge | EffectKind::Push | EffectKind::PullRequest)
     }
 
     /// Whether it needs GitHub.
     pub fn is_github(&self) -> bool {
         matches!(
             self,
-            EffectKind::Comment | EffectKind::Labels { .. } | EffectKind::Close | EffectKind::PullRequest
+            EffectKind::Comment
+                | EffectKind::Labels { .. }
+                | EffectKind::Close
+                | EffectKind::PullRequest
+                | EffectKind::Step(_)
         )
     }
 
@@ -338,6 +363,12 @@ pub struct EffectFinished {
     /// The address of what was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Whether it met conflicts, and changed nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub conflicted: bool,
+    /// The number of what was created, such as an issue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
     /// The standard output of its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdout: Option<BlobRef>,
@@ -387,6 +418,27 @@ impl Run {
                         iteration: self.progress.iterations,
                         action: kind.word().into(),
                         value: BlobRef::for_bytes(b""),
+                        attempt: 0,
+                        faults: 0,
+                        looks: 0,
+                        limits: 0,
+                        not_before_ms: None,
+                    });
+                }
+            }
+            Event::StepEffectsRequested(StepEffectsRequested { step, effects }) => {
+                if let Some(node) = &mut self.progress.node {
+                    node.work = Work::Acting;
+                }
+                for (index, StepEffect { name, kind, values }) in (0..).zip(effects) {
+                    self.effects.pending.push(Effect {
+                        id: CommandId::Effect { seq: self.seq, index },
+                        kind: EffectKind::Step(*kind),
+                        step: step.clone(),
+                        visit: self.progress.visit.as_ref().map_or(0, |visit| visit.visit),
+                        iteration: self.progress.iterations,
+                        action: name.clone(),
+                        value: values.clone(),
                         attempt: 0,
                         faults: 0,
                         looks: 0,
@@ -476,7 +528,10 @@ impl Run {
                 self.effects.pending.clear();
                 self.effects.unfinalized = self.effects.ending.take();
             }
-            (EffectKind::Log | EffectKind::Exec { .. }, _) | (_, EffectState::Done) => {}
+            // The step says what follows from a failure.
+            (EffectKind::Log | EffectKind::Exec { .. }, _)
+            | (EffectKind::Step(_), EffectState::Failed)
+            | (_, EffectState::Done) => {}
             (_, EffectState::Failed | EffectState::Unknown) => self.effects.unsettled.push(effect),
         }
     }

@@ -9,8 +9,7 @@ use cuegate_flow::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    agents::AgentChoice,
-    ask_delivery::AskDelivery,
+    agents::{AgentChoice, AskDelivery},
     budget::Share,
     command::CommandId,
     effect::{EffectDelayed, EffectFinished, EffectKind, EffectsRequested, RunEnd},
@@ -19,6 +18,7 @@ use crate::{
         RunStarted, StepAnswer, SuspensionCause, ToolCall,
     },
     place::TreeState,
+    system::{ReadsDone, ReadsRequested, StepEffectsRequested},
 };
 
 /// An event of a run.
@@ -506,6 +506,12 @@ pub enum Event {
         /// Whether the definition allows it.
         allowed: bool,
     },
+    /// A step of the definition reads what it needs.
+    ReadsRequested(ReadsRequested),
+    /// It was read.
+    ReadsDone(ReadsDone),
+    /// A step of the definition requests effects.
+    StepEffectsRequested(StepEffectsRequested),
     /// The definition requests effects. Their ids contain this record and their index, from `first` on.
     EffectsRequested(EffectsRequested),
     /// An answer asks for less than the configured closure action.

@@ -413,6 +413,9 @@ pub struct RecordedLoadOptions {
     /// How many members of a parallel step run at the same time, if set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<u16>,
+    /// The iteration limit of a definition that says that it has none, if set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iterations_max: Option<u32>,
 }
 
 impl RecordedLoadOptions {

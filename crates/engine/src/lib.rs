@@ -28,7 +28,6 @@
 pub(crate) mod agents;
 mod answers;
 mod apply;
-mod ask_delivery;
 mod batch;
 mod budget;
 mod command;
@@ -47,9 +46,9 @@ mod recorded_completion;
 mod reports;
 mod route;
 mod run;
+mod system;
 
-pub use agents::{AgentChoice, AgentOutage, AgentPlan};
-pub use ask_delivery::{AskDelivery, SchemaEnforcement, SessionContinuation};
+pub use agents::{AgentChoice, AgentOutage, AgentPlan, AskDelivery, SchemaEnforcement, SessionContinuation};
 pub use cuegate_ask::{AskKind, AskLimit, FaultClass, Usage};
 
 pub use crate::answers::action_blocks::{ActionBlock, find_action_blocks, find_all_action_blocks};
@@ -96,4 +95,8 @@ pub use route::{Route, resolve_target};
 pub use run::{
     FollowUpMessage, HandoffValue, JudgedAnswer, Member, Node, PendingAsk, Run, SessionHead, State, Visit,
     Work,
+};
+pub use system::{
+    EffectValues, PendingReads, ReadCommand, ReadResult, ReadsDone, ReadsRequested, StepEffect,
+    StepEffectKind, StepEffectsRequested,
 };

@@ -4,7 +4,8 @@ use cuegate_ask::AskKind;
 use cuegate_flow::{
     Str,
     model::{
-        Act, Ask, BlobRef, Flow, Permission, Role, SessionRule, Source, Step, StepId, Validator, Verdict,
+        Act, Ask, BlobRef, Flow, Permission, Role, SessionRule, Source, Step, StepId, SystemRead, Validator,
+        Verdict,
     },
 };
 
@@ -18,6 +19,7 @@ use crate::{
     event_types::{AskContext, PromptPart, WaitKind},
     prompt::{find_stored_blob, render_judged_answer, render_template},
     run::{Member, PendingAsk, Run, State, Work},
+    system::ReadCommand,
 };
 
 /// The commands that a run waits for, in the order in which they may be started. Empty when it does not run.
@@ -62,6 +64,20 @@ pub fn list_pending_commands(flow: &Flow, run: &Run) -> Vec<Command> {
             })
             .into_iter()
             .collect(),
+        (Work::Reading(reads), Act::System(work)) => {
+            let number = |read: &SystemRead| {
+                let key = format!("context.{}.number", read.name);
+                Some((read.name.clone(), run.value_of_handoff(&step.name, &key)?.as_u64()?))
+            };
+            vec![Command::Read(Box::new(ReadCommand {
+                id: CommandId::Step { seq: reads.seq },
+                step: step.name.clone(),
+                reads: work.reads.clone(),
+                selected: work.reads.iter().filter_map(number).collect(),
+                task: run.started().task.clone(),
+                not_before_ms: reads.not_before_ms,
+            }))]
+        }
         (Work::Joining(members), Act::All { width, .. }) => of_members(flow, run, members, *width),
         _ => Vec::new(),
     }

@@ -24,6 +24,7 @@ use crate::{
     },
     place::TreeState,
     reports::Reports,
+    system::PendingReads,
 };
 
 /// The state of a run. It contains digests and small values, never long texts.
@@ -228,6 +229,10 @@ pub enum Work {
     },
     /// The asks of its members.
     Joining(Vec<Member>),
+    /// What it reads.
+    Reading(PendingReads),
+    /// Its effects.
+    Acting,
     /// It waits for a person.
     Person,
     /// The step is over; polls of the verdict run before the next step.

@@ -26,6 +26,8 @@ pub struct LoadOptions {
     pub width: Option<u16>,
     /// How often a step fixes what a quality gate command found; `None` = the format's default.
     pub gate_retries: Option<u32>,
+    /// The iteration limit of a definition that says that it has none; TAKT only.
+    pub iterations_max: Option<u32>,
 }
 
 impl LoadOptions {
@@ -78,6 +80,7 @@ impl Format for Takt {
             interactive: options.interactive,
             width: options.width.unwrap_or(usual.width),
             quality_gate_retries: options.gate_retries.unwrap_or(usual.quality_gate_retries),
+            iterations_max: options.iterations_max,
         };
         takt::load_takt_workflow(files, &options)
     }

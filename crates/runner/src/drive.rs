@@ -265,6 +265,7 @@ fn is_asleep(writer: &RunWriter, command: &Command) -> bool {
     let not_before_ms = match command {
         Command::Ask(ask) => ask.not_before_ms,
         Command::Effect(effect) => effect.effect.not_before_ms,
+        Command::Read(read) => read.not_before_ms,
         Command::Exec(_) | Command::Probe(_) => None,
     };
     not_before_ms.is_some_and(|at| at > writer.clock().now_ms())

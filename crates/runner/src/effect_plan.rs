@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cuegate_engine::{IssueClaim, TreeState};
 
 use crate::github::Github;
+use crate::task_queue::TaskQueue;
 
 /// What effects of a run need besides the run.
 #[derive(Clone, Default)]
@@ -33,6 +34,8 @@ pub struct EffectPlan {
     pub issue: Option<u64>,
     /// Whether merging the pull request resolves the issue, so that GitHub closes it.
     pub resolves_issue: bool,
+    /// The queue of the project.
+    pub queue: Option<Arc<dyn TaskQueue>>,
     /// Writes the report of the run, for the pull request.
     pub report: Option<Arc<dyn Fn() -> String + Send + Sync>>,
 }

@@ -8,6 +8,8 @@ mod effects;
 mod kept_programs;
 mod main_checkout;
 mod probe;
+mod reads;
+mod step_effects;
 mod tool_log;
 
 use crate::effect_plan::EffectPlan;
@@ -383,6 +385,7 @@ impl Executor for LocalExecutor {
                 Command::Exec(exec) => self.exec(*exec, cut).await,
                 Command::Probe(probe) => self.probe(*probe, cut).await,
                 Command::Effect(effect) => self.effect(*effect, cut).await,
+                Command::Read(read) => self.read(*read, cut).await,
             }
         })
     }

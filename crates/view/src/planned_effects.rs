@@ -1,9 +1,9 @@
 //! The effects that runs of a definition can have outside of their working tree, with their class.
 
-use cuegate_engine::{EffectKind, FinalizePlan};
+use cuegate_engine::{EffectKind, FinalizePlan, StepEffectKind};
 use cuegate_flow::{
     Str,
-    model::{Flow, Reaction},
+    model::{Act, Flow, Reaction},
 };
 use serde_json::{Value, json};
 
@@ -49,6 +49,14 @@ pub fn planned_effects(flow: &Flow, finalize: Option<&FinalizePlan>) -> Vec<Plan
             Reaction::Label => EffectKind::Labels { add: Vec::new(), remove: Vec::new() },
         };
         plan("on request", kind, format!("{} for `{action}`", reaction.as_text()));
+    }
+    for step in &flow.steps {
+        let Act::System(work) = &step.act else { continue };
+        for effect in &work.effects {
+            let kind = EffectKind::Step(StepEffectKind::from(effect.what));
+            let what = format!("{} in `{}`", kind.word(), step.name);
+            plan("on the way", kind, what);
+        }
     }
     if let Some(label) = issue.and_then(|issue| issue.blocked.as_ref()) {
         plan("when blocked", adds(label), format!("add the label `{label}`"));

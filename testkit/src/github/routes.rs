@@ -38,6 +38,19 @@ pub(super) fn answer(
     match (method, &parts[..]) {
         ("GET", ["issues"]) => (200, issues(state, query)),
         ("GET", ["issues", issue]) => found(state.issues.get(&number(issue)).cloned()),
+        ("POST", ["issues"]) => {
+            let number = state.next_number();
+            let text = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
+            let labels: Vec<String> = body["labels"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|label| label.as_str().map(str::to_owned))
+                .collect();
+            let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+            state.add_issue(number, &text("title"), &text("body"), &labels);
+            (201, state.issues[&number].clone())
+        }
         ("PATCH", ["issues", issue]) => {
             let Some(known) = state.issues.get_mut(&number(issue)) else { return not_found() };
             merge(known, body, &["state", "state_reason", "title", "body"]);
@@ -108,6 +121,14 @@ pub(super) fn answer(
             merge(known, body, &["title", "body", "state"]);
             (200, known.clone())
         }
+        ("PUT", ["pulls", pull, "merge"]) => {
+            let Some(known) = state.pulls.get_mut(&number(pull)) else { return not_found() };
+            if known["state"] != "open" {
+                return (405, json!({"message": "Pull Request is not mergeable"}));
+            }
+            (known["state"], known["merged_at"]) = (json!("closed"), json!("2026-01-01T00:00:00Z"));
+            (200, json!({"merged": true}))
+        }
         ("GET", ["pulls", pull, "reviews"]) => {
             (200, paged(state.reviews.get(&number(pull)).cloned().unwrap_or_default(), query))
         }
@@ -129,14 +150,9 @@ fn create_pull(state: &mut State, body: &Value) -> (u16, Value) {
         let message = format!("A pull request already exists for {label}.");
         return (422, json!({"message": "Validation Failed", "errors": [{"message": message}]}));
     }
-    let number = 1 + state.pulls.keys().chain(state.issues.keys()).max().copied().unwrap_or_default();
-    let url = format!("{}/{}/pull/{number}", state.url, state.repository);
-    let pull = json!({
-        "number": number, "title": text("title"), "body": text("body"), "state": "open",
-        "head": {"label": label, "ref": text("head")}, "base": {"ref": text("base")}, "html_url": url,
-    });
-    state.pulls.insert(number, pull.clone());
-    (201, pull)
+    let number = state.next_number();
+    state.add_pull(number, (&text("head"), &text("base")), &text("title"), &text("body"));
+    (201, state.pulls[&number].clone())
 }
 
 /// The project and the status of the issue that the one supported query asks for.

@@ -91,6 +91,14 @@ impl GithubStandin {
         state.line_comments.insert(number, vec![comment]);
     }
 
+    /// Adds an open pull request from a branch of the repository into another one, on which comments can be written.
+    pub fn open_pull(&self, number: u64, (head, base): (&str, &str), title: &str, body: &str) {
+        let mut state = self.state();
+        state.add_issue(number, title, body, &[]);
+        state.issues.get_mut(&number).expect("was added")["pull_request"] = json!({"merged_at": null});
+        state.add_pull(number, (head, base), title, body);
+    }
+
     /// Adds a comment of a user.
     pub fn comment(&self, issue: u64, user: &str, body: &str) {
         let mut state = self.state();

@@ -115,6 +115,23 @@ impl State {
         self.issues.insert(number, issue);
     }
 
+    /// The number of the next issue or pull request.
+    pub(super) fn next_number(&self) -> u64 {
+        1 + self.pulls.keys().chain(self.issues.keys()).max().copied().unwrap_or_default()
+    }
+
+    pub(super) fn add_pull(&mut self, number: u64, (head, base): (&str, &str), title: &str, body: &str) {
+        let owner = self.repository.split('/').next().unwrap_or_default();
+        let repo = json!({"full_name": self.repository});
+        let pull = json!({
+            "number": number, "title": title, "body": body, "state": "open", "draft": false, "labels": [],
+            "head": {"label": format!("{owner}:{head}"), "ref": head, "repo": repo}, "base": {"ref": base, "repo": repo},
+            "html_url": format!("{}/{}/pull/{number}", self.url, self.repository), "user": {"login": "someone"},
+            "updated_at": format!("2026-01-01T00:{:02}:00Z", number % 60),
+        });
+        self.pulls.insert(number, pull);
+    }
+
     pub(super) fn labels(&self, number: u64) -> Vec<String> {
         let labels = self.issues.get(&number).and_then(|issue| issue["labels"].as_array());
         let names = labels.into_iter().flatten().filter_map(|label| label["name"].as_str());

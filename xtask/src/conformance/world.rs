@@ -42,6 +42,7 @@ pub(super) fn step(name: &str, gate: LoweredGate, inputs: Vec<Input>) -> Step<Na
             reports: Vec::new(),
             fused: None,
             blocked_mark: None,
+            delay_ms: 0,
             guard: None,
         }),
         gate,

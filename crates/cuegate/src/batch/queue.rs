@@ -7,7 +7,7 @@ use std::{
 
 use cuegate_engine::{ClaimOutcome, EarlierRun, EffectKind, QueueRead, QueueSource, StopKind, Task};
 use cuegate_flow::model::BlobRef;
-use cuegate_formats::read_tasks;
+use cuegate_formats::{is_takt_task_list, read_takt_tasks, read_tasks};
 use cuegate_journal::{Journal, Owner, RunId};
 use cuegate_runner::{
     github::Github,
@@ -17,6 +17,7 @@ use cuegate_runner::{
 use cuegate_view::{clean_to_one_line, format_rfc3339, shorten_end};
 
 use super::run_of_task;
+use crate::task_queue::{TASK_LIST, read_task_text};
 use crate::text_file::read_text;
 
 /// The columns of a title.
@@ -69,6 +70,9 @@ impl Queue {
                     })
                     .collect();
                 Ok(QueueRead { claims: self.claims(&tasks, remote, known)?, tasks, before: Vec::new() })
+            }
+            QueueSource::File { path } if is_task_list(Path::new(path)) => {
+                list_takt_tasks(Path::new(path), known.agent)
             }
             QueueSource::File { path } => {
                 let tasks = file_tasks(Path::new(path))?;
@@ -210,6 +214,9 @@ impl Queue {
         run: Option<&str>,
         known: &QueueContext<'_>,
     ) -> Result<Option<ClaimOutcome>, String> {
+        if matches!(&self.source, QueueSource::File { path } if is_task_list(Path::new(path))) {
+            return Ok(Some(ClaimOutcome::Won));
+        }
         let (QueueSource::Issues { remote, .. }, Some(issue)) = (&self.source, task.issue) else {
             let others = runs_before(known, &self.source)?;
             let other = others.into_iter().find(|other| other.task == task.key && Some(&*other.run) != run);
@@ -258,6 +265,42 @@ impl Queue {
             claim::release_claim(&self.root, remote, &branch, commit).map_err(|error| error.to_string())?;
         released.map_err(|why| format!("the claim of {} stays: {why}", task.key))
     }
+}
+
+/// Whether a file is the list of tasks of TAKT.
+pub(super) fn is_task_list(path: &Path) -> bool {
+    path.ends_with(TASK_LIST) && read_text(path).is_ok_and(|text| is_takt_task_list(&text))
+}
+
+/// The pending tasks of TAKT's list, and why some of them are not taken.
+fn list_takt_tasks(path: &Path, workflow: &str) -> Result<QueueRead, String> {
+    let shown = path.display();
+    let text = read_text(path).map_err(|error| format!("failed to read `{shown}`: {error}"))?;
+    let listed = read_takt_tasks(&path.to_string_lossy(), &text)
+        .map_err(|error| format!("{shown}:{}: {}; {}", error.line, error.message, error.hint))?;
+    let root = path.ancestors().nth(2).unwrap_or(Path::new("."));
+    let (mut tasks, mut left) = (Vec::new(), Vec::new());
+    for listed in listed.into_iter().filter(|listed| listed.status == "pending") {
+        let text = read_task_text(root, &listed);
+        let why = match (&text, &listed.workflow, &listed.branch) {
+            (Err(why), ..) => Some(why.clone()),
+            (_, Some(other), _) if other != workflow => Some(format!("it is for the workflow `{other}`")),
+            (_, _, Some(branch)) => Some(format!("it continues the branch `{branch}`: `takt run` does that")),
+            _ => None,
+        };
+        left.extend(why.map(|why| (listed.name.clone(), why)));
+        let text = text.unwrap_or_default();
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
+        tasks.push(Task {
+            key: listed.name.clone(),
+            name: listed.name,
+            title: shorten_end(&clean_to_one_line(&first), TITLE_MAX),
+            text: Some(text),
+            ..Task::default()
+        });
+    }
+    // The list says itself what is done.
+    Ok(QueueRead { before: Vec::new(), tasks, claims: left })
 }
 
 fn file_tasks(path: &Path) -> Result<Vec<Task>, String> {

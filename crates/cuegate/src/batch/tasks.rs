@@ -1,8 +1,8 @@
 //! What a batch does with its tasks: reads the queue, claims, starts and continues runs, and notes how they stop.
 
-use std::{ffi::OsString, sync::Arc, time::Duration};
+use std::{ffi::OsString, path::Path, sync::Arc, time::Duration};
 
-use cuegate_engine::{BatchEvent, ClaimOutcome, Progress, QueueSource, StopKind, Task};
+use cuegate_engine::{BatchEvent, ClaimOutcome, Progress, QueueSource, RunStopped, StopKind, Task};
 use cuegate_journal::{Liveness, RunId};
 use cuegate_runner::worktree::claim::branch_of_issue;
 use tokio::{
@@ -13,9 +13,11 @@ use tokio::{
 use super::{
     BatchMessage, FORMER_MAX, HaltReason, LOOK_EVERY, Queue, QueueContext, TRIES, Worker,
     child::{Child, ChildMessage},
-    failed_before, run_of, run_of_task,
+    failed_before,
+    queue::is_task_list,
+    run_of, run_of_task,
 };
-use crate::{exit, project};
+use crate::{exit, project, task_queue::TaktQueue};
 
 type Sender = mpsc::UnboundedSender<ChildMessage>;
 
@@ -136,6 +138,7 @@ impl Worker<'_> {
         if task.text.is_some() {
             args.push("--input=-".into());
         }
+        self.note_status(&key, "running", run.as_str());
         (self.tell)(BatchMessage::Line(format!("{}: run {run} starts: {}", task.name, task.title)));
         let at = self.home.root().join(here);
         let child =
@@ -162,6 +165,7 @@ impl Worker<'_> {
         if matches!(is, StopKind::Completed | StopKind::Failed | StopKind::Waiting) {
             let run = taken.run.unwrap_or_default();
             let stopped = run_of(&*self.runs, &run).map_err(HaltReason::Broken)?;
+            self.note_stopped(key, &run, &stopped);
             self.writer.write(BatchEvent::RunStopped { task: key.to_owned(), stopped })?;
             return self.settle(key).await;
         }
@@ -244,6 +248,7 @@ impl Worker<'_> {
         let why = trouble.map(|why| format!(" ({why})")).unwrap_or_default();
         (self.tell)(BatchMessage::Line(format!("{name}: run {run}: {}{why}", stopped.state)));
         let is_refused = stopped.stop == StopKind::NotStarted && code == Some(i32::from(exit::ENVIRONMENT));
+        self.note_stopped(&key, &run, &stopped);
         self.writer.write(BatchEvent::RunStopped { task: key.clone(), stopped })?;
         self.settle(&key).await?;
         // The other tasks would end in the same way.
@@ -256,6 +261,29 @@ impl Worker<'_> {
             true => Err(HaltReason::Broken(format!("run {run} cannot start here; the reason is above"))),
             false => Ok(()),
         }
+    }
+
+    /// Notes in TAKT's list of tasks what became of one.
+    fn note_status(&mut self, task: &str, status: &str, run: &str) {
+        let QueueSource::File { path } = &self.queue.source else { return };
+        if !is_task_list(Path::new(path)) {
+            return;
+        }
+        if let Err(why) = TaktQueue::of(&self.home).note_status(task, status, run) {
+            (self.tell)(BatchMessage::Line(format!("{task}: its state is not noted: {why}")));
+        }
+    }
+
+    /// Notes there how a run stopped. One that waits is still running.
+    fn note_stopped(&mut self, task: &str, run: &str, stopped: &RunStopped) {
+        let status = match stopped.stop {
+            StopKind::Completed => "completed",
+            StopKind::Failed if stopped.state == "stopped at a limit" => "exceeded",
+            StopKind::Failed => "failed",
+            StopKind::NotStarted => "pending",
+            StopKind::Waiting | StopKind::Suspended => return,
+        };
+        self.note_status(task, status, run);
     }
 
     /// Gives back the claim of a task that calls for no more work, or for which no agent was called.

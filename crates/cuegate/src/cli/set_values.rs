@@ -47,6 +47,10 @@ pub(super) fn read_by(flow: &Flow) -> BTreeSet<&str> {
                 sources.extend(ask.reports.iter().flat_map(|report| report.request.sources()));
             }
             Act::Person { question } => sources.extend(question.sources()),
+            Act::System(work) => {
+                let values = work.effects.iter().flat_map(|effect| &effect.values);
+                sources.extend(values.flat_map(|(_, text)| text.sources()));
+            }
             Act::All { .. } | Act::Exec { .. } => {}
         }
         let remedies = step.edges.iter().filter_map(|edge| edge.remedy.as_ref());

@@ -53,6 +53,13 @@ pub(super) fn deserialize_same_answers<'de, D: Deserializer<'de>>(
     deserialize_in_range(2, 1000, deserializer)
 }
 
+/// Deserializes a number of iterations: 1 to 1000000.
+pub(super) fn deserialize_iteration_limit<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u32>, D::Error> {
+    deserialize_in_range(1, 1_000_000, deserializer)
+}
+
 /// Deserializes a number of parallel members: 1 to 1000.
 pub(super) fn deserialize_member_limit<'de, D: Deserializer<'de>>(
     deserializer: D,

@@ -108,6 +108,9 @@ pub struct RunConfig {
     /// step is only named.
     #[serde(deserialize_with = "limit_values::deserialize_same_answers")]
     pub same_answers_max: Option<u32>,
+    /// The iteration limit of workflows that say that they have none: 1 to 1000000.
+    #[serde(deserialize_with = "limit_values::deserialize_iteration_limit")]
+    pub max_iterations: Option<u32>,
     /// How many members of a parallel step run at the same time: 1 to 1000.
     #[serde(deserialize_with = "limit_values::deserialize_member_limit")]
     pub width: Option<u16>,

@@ -86,6 +86,7 @@ fn describe_texts(flow: &Flow, step: &Step<StepId>) -> Vec<(String, Value)> {
             ("schema".to_owned(), json!(ask.schema.map(|schema| flow.schema(schema).value().clone()))),
         ],
         Act::Person { question } => vec![("question".to_owned(), json!(format!("{question:?}")))],
+        Act::System(work) => vec![("system step".to_owned(), json!(format!("{work:?}")))],
         Act::All { .. } | Act::Exec { .. } => Vec::new(),
     }
 }

@@ -81,6 +81,7 @@ pub fn inspect_definition(
         interactive: how.interactive,
         width: how.width,
         gate_retries: how.gate_retries,
+        iterations_max: how.iterations_max,
     };
     let loaded = format_of(file).load(files, &options);
     let mut diagnostics = loaded.diagnostics;

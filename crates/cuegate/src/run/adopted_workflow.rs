@@ -85,6 +85,7 @@ fn outline_step(flow: &Flow, step: &Step<StepId>) -> (&'static str, Vec<Str>) {
         }
         Act::Exec { commands } => ("commands", commands.iter().map(|command| command.name.clone()).collect()),
         Act::Person { .. } => ("person", Vec::new()),
+        Act::System(work) => ("system", work.effects.iter().map(|effect| effect.name.clone()).collect()),
     }
 }
 

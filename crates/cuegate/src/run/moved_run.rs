@@ -118,7 +118,9 @@ pub(crate) fn describe_lost_commands(book: &RunWriter, last_ms: i64) -> Vec<Comp
             let (id, attempt) = (effect.effect.id, effect.effect.attempt);
             Some(Completion::Acted { id, attempt, result, duration_ms: 0, seen: None })
         }
-        Command::Ask(_) | Command::Exec(_) | Command::Probe(_) | Command::Effect(_) => None,
+        Command::Ask(_) | Command::Exec(_) | Command::Probe(_) | Command::Effect(_) | Command::Read(_) => {
+            None
+        }
     };
     list_pending_commands(book.flow(), book.run()).into_iter().filter_map(lost).collect()
 }

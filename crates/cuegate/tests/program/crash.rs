@@ -43,7 +43,9 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
     let (step, what) = match command {
         Command::Ask(ask) => (&ask.step, "ask".to_owned()),
         Command::Exec(exec) => (&exec.step, exec.validator.name.to_string()),
-        Command::Probe(_) | Command::Effect(_) => return world::respond(case, seed, command),
+        Command::Probe(_) | Command::Effect(_) | Command::Read(_) => {
+            return world::respond(case, seed, command);
+        }
     };
     let roll = roll(seed, &format!("{step} {what} {}", answers_of(case, step)));
     let Command::Ask(ask) = command else {

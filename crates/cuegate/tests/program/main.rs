@@ -55,6 +55,7 @@ mod screen;
 mod starters;
 mod support;
 mod suspend;
+mod system_steps;
 mod tools;
 #[cfg(target_os = "linux")]
 mod tree_kills;

@@ -444,7 +444,10 @@ fn a_killed_run_moves_there_and_back() {
     assert_eq!(usage.len(), 2, "both lost calls are charged");
     let moves = here.events("resumed");
     for (cut, resumed) in usage.iter().zip(&moves) {
-        assert_eq!(cut["seq"], resumed["seq"], "no kill comes between a move and what it knows of lost calls");
+        assert_eq!(
+            cut["seq"], resumed["seq"],
+            "no kill comes between a move and what it knows of lost calls"
+        );
     }
     assert_eq!(here.run(&["replay", &run]).code, 0);
 }

@@ -74,7 +74,9 @@ pub fn read_answer(
             return Ok(GateResult::Outcome { outcome: outcome.clone(), output, reason: None });
         }
         Gate::Readers(readers) => readers,
-        Gate::Join { .. } | Gate::Exit => return Err(InvalidAnswer::wrong("this step reads no answers")),
+        Gate::Join { .. } | Gate::Exit | Gate::Cases(_) => {
+            return Err(InvalidAnswer::wrong("this step reads no answers"));
+        }
     };
     let mut output = answer.structured.clone();
     // Plain text may replace the structured answer; an incomplete structured answer may not.
@@ -206,7 +208,7 @@ pub(crate) fn judge_after(flow: &Flow, step: &Step<StepId>, place: u16) -> Optio
             _ => None,
         },
         Gate::Join { judges, .. } => judges.get(place as usize + 1).map(|judge| (*judge, place + 1)),
-        Gate::Exit | Gate::Always(_) => None,
+        Gate::Exit | Gate::Always(_) | Gate::Cases(_) => None,
     }
 }
 

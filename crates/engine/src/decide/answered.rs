@@ -462,6 +462,13 @@ fn handed_anew(decider: &Decider<'_>, asked: &Step<StepId>, output: Option<&Valu
     asked.handoff.iter().map(|handoff| (handoff.key.clone(), value(handoff))).collect()
 }
 
+/// Hands on what a step that Cuegate did itself found out: the values whose keys begin like this.
+pub(super) fn hand_on(decider: &mut Decider<'_>, step: &Step<StepId>, of: &str, found: &Value) {
+    let mut handed = handed_anew(decider, step, Some(found));
+    handed.retain(|key, _| key.starts_with(of));
+    write_handoff(decider, step, None, &handed);
+}
+
 fn write_handoff(
     decider: &mut Decider<'_>,
     step: &Step<StepId>,

@@ -3,7 +3,7 @@
 use cuegate_flow::{Str, model::IssueClosure};
 use serde_json::Value;
 
-use super::Decider;
+use super::{Decider, system};
 use crate::{
     command::CommandId,
     completion::{EffectResult, TreeChange},
@@ -20,7 +20,7 @@ use crate::{
 pub(crate) const EFFECT_TIMEOUT_MS: u64 = 10 * 60 * 1000;
 
 /// The waits before an effect that failed in a way that may pass is tried again, in milliseconds.
-const FAULT_WAITS_MS: [u64; 4] = [1_000, 5_000, 20_000, 60_000];
+pub(super) const FAULT_WAITS_MS: [u64; 4] = [1_000, 5_000, 20_000, 60_000];
 /// The waits before another look for an effect that may have been sent. Lists of GitHub are not up to date at once.
 const LOOK_WAITS_MS: [u64; 2] = [2_000, 10_000];
 /// The shortest wait for a rate limit, as GitHub asks for it.
@@ -40,6 +40,7 @@ pub(super) fn receive_effect_result(
     let of = |effect: &&Effect| effect.id == id && effect.attempt == attempt;
     let Some(effect) = decider.run.effects.pending.iter().find(of).cloned() else { return };
     let (mut stdout, mut stderr, mut address) = (None, None, None);
+    let (mut conflicted, mut created, mut conflicts) = (false, None, String::new());
     let (state, said) = match result {
         EffectResult::Ran(exec) => {
             stdout = Some(decider.keep(&exec.stdout));
@@ -54,6 +55,16 @@ pub(super) fn receive_effect_result(
         }
         EffectResult::Done { said, url } => {
             address = url;
+            (EffectState::Done, said)
+        }
+        EffectResult::Created { said, url, number } => {
+            (address, created) = (url, Some(number));
+            (EffectState::Done, said)
+        }
+        EffectResult::Conflicted { said, files } => {
+            conflicted = true;
+            stdout = Some(decider.keep(&files));
+            conflicts = files;
             (EffectState::Done, said)
         }
         EffectResult::Failed { said } => (EffectState::Failed, said),
@@ -75,19 +86,26 @@ pub(super) fn receive_effect_result(
         },
     };
     let (changed_files, tree) = seen.map(|seen| (seen.changed, Some(seen.tree))).unwrap_or_default();
-    decider.emit(Event::EffectFinished(EffectFinished {
+    let finished = EffectFinished {
         effect: id,
         step: effect.step.clone(),
         action: effect.action.clone(),
         state,
         said: said.clone(),
         url: address,
+        conflicted,
+        number: created,
         stdout,
         stderr,
         duration_ms,
         changed_files,
         tree,
-    }));
+    };
+    decider.emit(Event::EffectFinished(finished.clone()));
+    if matches!(effect.kind, EffectKind::Step(_)) && decider.run.effects.ending.is_none() {
+        system::finish_step_effect(decider, &effect, &finished, conflicts);
+        return;
+    }
     if let (true, Some(ending)) = (effect.kind.finalizes(), decider.run.effects.unfinalized.clone())
         && state != EffectState::Done
     {
@@ -129,6 +147,8 @@ pub(super) fn settle_effect(decider: &mut Decider<'_>, id: CommandId, url: Optio
             state: EffectState::Done,
             said: "adopted by a person".to_owned(),
             url: Some(url),
+            conflicted: false,
+            number: None,
             stdout: None,
             stderr: None,
             duration_ms: 0,

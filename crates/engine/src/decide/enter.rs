@@ -6,7 +6,7 @@ use cuegate_flow::{
     model::{Act, Role, Step, StepId},
 };
 
-use super::Decider;
+use super::{Decider, system};
 use crate::{
     event::Event,
     event_types::{
@@ -92,8 +92,11 @@ fn ask_selector(decider: &mut Decider<'_>, step: &Str, member: Option<u16>, sele
 fn begin_work(decider: &mut Decider<'_>, step: &Step<StepId>, kind: Option<AskKind>) {
     match &step.act {
         Act::Ask(ask) => {
+            // What mends the work of a visit does not wait again.
+            let delay_ms = if kind.is_none() { i64::try_from(ask.delay_ms).unwrap_or(i64::MAX) } else { 0 };
             let kind = kind.unwrap_or(kind_of(ask.role));
-            request_ask(decider, &step.name, None, kind);
+            let not_before_ms = (delay_ms > 0).then(|| decider.now.saturating_add(delay_ms));
+            decider.request_ask(AskRequest { not_before_ms, ..AskRequest::own(&step.name, None, kind) });
         }
         Act::All { members, .. } => {
             // A parallel step in which no member works would never end.
@@ -122,6 +125,7 @@ fn begin_work(decider: &mut Decider<'_>, step: &Step<StepId>, kind: Option<AskKi
             let parts = render_template(&decider.run, step, question, None);
             ask_about(decider, &text_of(&parts));
         }
+        Act::System(work) => system::begin_system_work(decider, step, work),
     }
 }
 

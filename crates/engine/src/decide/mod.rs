@@ -20,6 +20,7 @@ mod rejected_answer;
 mod reserve_budget;
 mod sandbox_denials;
 mod start;
+mod system;
 
 use cuegate_flow::{
     Str,
@@ -101,6 +102,7 @@ fn receive_completion(decider: &mut Decider<'_>, completion: Completion) {
             ask_aborted::repeat_cut_ask(decider, ask, (usage, usage_unknown), spoilt, tools);
         }
         Completion::Executed { id, exec, seen } => executed::receive_command_result(decider, id, &exec, seen),
+        Completion::Read { id, result } => system::receive_reads(decider, id, result),
         Completion::Acted { id, attempt, result, duration_ms, seen } => {
             effects::receive_effect_result(decider, (id, attempt), result, duration_ms, seen);
         }

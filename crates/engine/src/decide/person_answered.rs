@@ -63,7 +63,7 @@ pub(super) fn receive_person_answer(decider: &mut Decider<'_>, text: &str, found
         }
         // Members that were blocked left no rule to follow: only they are asked again, and their prompt tells the answer.
         Work::Joining(_) => join::ask_again(decider, |member| member.blocked || member.crashed),
-        Work::Entered | Work::Running { .. } | Work::Probing(_) => {}
+        Work::Entered | Work::Running { .. } | Work::Probing(_) | Work::Reading(_) | Work::Acting => {}
     }
 }
 

@@ -105,6 +105,7 @@ impl<'f> Script<'f> {
                     writeln!(self.text, "  ! {} {}", effect.effect.action, effect.effect.id).unwrap()
                 }
                 Command::Probe(probe) => writeln!(self.text, "  ~ {} {}", probe.condition, probe.id).unwrap(),
+                Command::Read(read) => writeln!(self.text, "  < {} {}", read.step, read.id).unwrap(),
             }
         }
         match &self.case.run.state {

@@ -73,7 +73,7 @@ pub fn judges_of_gate(gate: &Gate<StepId>) -> impl Iterator<Item = StepId> {
     let (readers, joining): (&[OutcomeReader<StepId>], &[StepId]) = match gate {
         Gate::Readers(readers) => (readers, &[]),
         Gate::Join { judges, .. } => (&[], judges),
-        Gate::Exit | Gate::Always(_) => (&[], &[]),
+        Gate::Exit | Gate::Always(_) | Gate::Cases(_) => (&[], &[]),
     };
     let reading = readers.iter().filter_map(|reader| match reader {
         OutcomeReader::Judge { step } => Some(*step),

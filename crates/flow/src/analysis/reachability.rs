@@ -540,6 +540,7 @@ pub(crate) fn outcomes_of_step(flow: &Flow, step: &Step<StepId>) -> BTreeSet<Out
                 .collect()
         }
         (Gate::Join { .. }, _) => BTreeSet::new(),
+        (Gate::Cases(cases), _) => cases.iter().map(|case| case.outcome.clone()).collect(),
         (Gate::Exit, Act::Exec { commands }) => {
             let fails = (0..commands.len()).map(|index| Outcome::Fail(index as u16));
             std::iter::once(Outcome::Pass).chain(fails).collect()

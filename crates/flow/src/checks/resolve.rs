@@ -148,6 +148,7 @@ impl Resolver {
             Act::Ask(ask) => Some(Act::Ask(ask)),
             Act::Exec { commands } => Some(Act::Exec { commands }),
             Act::Person { question } => Some(Act::Person { question }),
+            Act::System(work) => Some(Act::System(work)),
             Act::All { members, width } => {
                 self.all(&members, from).map(|members| Act::All { members, width })
             }
@@ -155,6 +156,7 @@ impl Resolver {
         let gate = match step.gate {
             Gate::Exit => Some(Gate::Exit),
             Gate::Always(outcome) => Some(Gate::Always(outcome)),
+            Gate::Cases(cases) => Some(Gate::Cases(cases)),
             Gate::Join { rules, judges } => {
                 self.all(&judges, from).map(|judges| Gate::Join { rules, judges })
             }

@@ -50,6 +50,7 @@ pub(crate) fn draft(text: &str) -> Draft {
                 reports: Vec::new(),
                 fused: None,
                 blocked_mark: None,
+                delay_ms: 0,
                 guard: None,
             }),
             gate: Gate::Readers(vec![OutcomeReader::Field {

@@ -34,15 +34,14 @@ impl FieldPath {
 
     /// The value at this path. `null` counts as absent.
     pub fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
-        let mut at = value;
-        for segment in &self.0 {
-            at = match at {
-                Value::Object(map) => map.get(&**segment)?,
-                Value::Array(items) => items.get(segment.parse::<usize>().ok()?)?,
-                _ => return None,
-            };
-        }
-        (!at.is_null()).then_some(at)
+        find_below(&self.0, value).filter(|found| !found.is_null())
+    }
+
+    /// The number of items of a list, for a path that ends with `length` there.
+    pub fn count(&self, value: &Value) -> Option<usize> {
+        let (last, above) = self.0.split_last()?;
+        let list = find_below(above, value)?.as_array()?;
+        (&**last == "length").then_some(list.len())
     }
 
     /// Replaces the value at this path, when there is one.
@@ -63,6 +62,15 @@ impl FieldPath {
     }
 }
 
+/// The value below these segments.
+fn find_below<'v>(segments: &[Str], value: &'v Value) -> Option<&'v Value> {
+    segments.iter().try_fold(value, |at, segment| match at {
+        Value::Object(map) => map.get(&**segment),
+        Value::Array(items) => items.get(segment.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
 impl fmt::Display for FieldPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join("."))
@@ -80,6 +88,8 @@ mod tests {
         let at = |path: &str| FieldPath::parse(path).and_then(|path| path.get(&value).cloned());
         assert_eq!(at("a.b.1.c"), Some(json!("x")));
         assert_eq!(at("a.b.0"), Some(json!(10)));
+        assert_eq!(FieldPath::parse("a.b.length").unwrap().count(&value), Some(2));
+        assert_eq!(FieldPath::parse("a.length").unwrap().count(&value), None);
         assert_eq!(at("a.x"), None);
         assert_eq!(at("n"), None, "null is absent");
         assert_eq!(at("a.b.0.c"), None, "a primitive has no fields");

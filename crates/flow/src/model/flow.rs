@@ -193,13 +193,13 @@ pub struct Monitor<R> {
 pub struct Limits {
     /// The most iterations; the run is exhausted when another would begin.
     pub iterations_max: u32,
-    /// Whether the author wrote the limit to end the cycles, as the format has no other bound for them.
-    pub ends_cycles: bool,
+    /// Whether the definition says that it has no end of its own, so that the limit is where its runs end.
+    pub is_endless: bool,
 }
 
 impl Limits {
     /// A limit that is only a safety net.
     pub fn new(iterations_max: u32) -> Limits {
-        Limits { iterations_max, ends_cycles: false }
+        Limits { iterations_max, is_endless: false }
     }
 }

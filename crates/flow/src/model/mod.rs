@@ -13,10 +13,12 @@ pub(crate) mod member_gate;
 pub(crate) mod monitor_watch;
 pub(crate) mod params;
 pub(crate) mod permission;
+pub(crate) mod predicate;
 pub(crate) mod program;
 pub mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod step;
+pub(crate) mod system;
 pub(crate) mod template;
 pub mod tools;
 
@@ -30,11 +32,16 @@ pub use key::{LimitKey, LimitTarget};
 pub use member_gate::{MemberCommand, MemberGate};
 pub use params::{Param, ParamRule, ParamType};
 pub use permission::{Boundary, Permission, Tools};
+pub use predicate::{Case, Comparison, Operand, Predicate};
 pub use program::Program;
 pub use schema::{KeyLookup, Schema, SchemaError};
 pub use step::{
     Act, AgentKeys, Ask, CombinedFields, Edge, EdgeBound, Ending, Extractor, Gate, Handoff, Input,
     JoinPattern, JoinRule, Name, Outcome, OutcomeReader, Report, Role, Selector, SessionRule, Step, Success,
     Target, Validator,
+};
+pub use system::{
+    EFFECT_FIELDS, LIST_FIELDS, PullRequestFilter, ReadKind, SystemEffect, SystemEffectKind, SystemRead,
+    SystemWork,
 };
 pub use template::{Fact, Piece, Source, Template};

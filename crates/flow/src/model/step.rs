@@ -8,7 +8,10 @@ use serde_json::Value;
 use crate::{
     Str,
     diagnostics::Span,
-    model::{Boundary, CounterId, DanglingTarget, FieldPath, MemberGate, SchemaId, Source, Template},
+    model::{
+        Boundary, Case, CounterId, DanglingTarget, FieldPath, MemberGate, SchemaId, Source, SystemWork,
+        Template,
+    },
 };
 
 /// A reference as a definition writes it; it may not resolve.
@@ -78,6 +81,8 @@ pub enum Act<R> {
     },
     /// Waits for a person's answer.
     Person { question: Template },
+    /// Cuegate reads and acts itself.
+    System(SystemWork),
 }
 
 /// How an agent is asked.
@@ -110,6 +115,8 @@ pub struct Ask {
     /// The prefix of a plain-text answer in which the agent says why it cannot proceed. With a prefix set, an empty
     /// answer is invalid.
     pub blocked_mark: Option<Str>,
+    /// The time to wait before the first ask of a visit, in milliseconds.
+    pub delay_ms: u64,
     /// Commands that must pass before the outcome counts; only for members.
     pub guard: Option<MemberGate>,
 }
@@ -196,6 +203,8 @@ pub enum Gate<R> {
         /// The steps that judge all members' answers, in order, when no rule matches.
         judges: Vec<R>,
     },
+    /// The first case that holds; the run fails if none does.
+    Cases(Vec<Case>),
     /// A command's exit: [`Outcome::Pass`] or [`Outcome::Fail`].
     Exit,
     /// Always this outcome.
@@ -426,6 +435,8 @@ pub struct Handoff {
     pub item: Option<Str>,
     /// Whether the value stays once it is `true`.
     pub stays: bool,
+    /// Whether a list of texts becomes one text, with a line that begins with `- ` for each.
+    pub lines: bool,
     /// Where it is declared.
     pub span: Span,
 }
@@ -433,20 +444,28 @@ pub struct Handoff {
 impl Handoff {
     /// A value that is handed on as it is.
     pub fn new(key: &str, path: FieldPath, span: Span) -> Handoff {
-        Handoff { key: key.into(), path, item: None, stays: false, span }
+        Handoff { key: key.into(), path, item: None, stays: false, lines: false, span }
     }
 
     /// The value in an answer; `None` if there is none.
     pub fn value(&self, answer: &Value) -> Option<Value> {
-        let value = self.path.get(answer)?;
+        let Some(value) = self.path.get(answer) else { return self.path.count(answer).map(Value::from) };
         Some(match &self.item {
             Some(item) => {
                 let items = value.as_array().into_iter().flatten();
                 items.filter_map(Value::as_str).any(|known| known == &**item).into()
             }
+            None if self.lines => join_lines(value),
             None => value.clone(),
         })
     }
+}
+
+/// A list as lines of a text; anything else as it is.
+fn join_lines(value: &Value) -> Value {
+    let Some(items) = value.as_array() else { return value.clone() };
+    let line = |item: &Value| format!("- {}", item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+    Value::String(items.iter().map(line).collect::<Vec<_>>().join("\n"))
 }
 
 /// A value of an earlier step that a step needs.

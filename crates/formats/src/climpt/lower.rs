@@ -78,7 +78,7 @@ pub(crate) fn lower_definition(definition: &Definition<'_, '_, '_>) -> LoweredDr
     draft.conduct = build_conduct(definition);
     draft.default_model = Some(SYSTEM_MODEL.into());
     let max = agent.verdict.iterations_max;
-    draft.limits = Limits { iterations_max: max, ends_cycles: agent.verdict.iterations_span.is_some() };
+    draft.limits = Limits::new(max);
     let span = agent.verdict.iterations_span.or(agent.verdict.span).unwrap_or(draft.span);
     draft.keys.push(LimitKey::new("maxIterations", span, max, 1, LimitTarget::Iterations));
 
@@ -367,6 +367,7 @@ impl StepLowering<'_, '_, '_, '_> {
                 reports: Vec::new(),
                 fused: None,
                 blocked_mark: None,
+                delay_ms: 0,
                 guard: None,
             }),
             gate,

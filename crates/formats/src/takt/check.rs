@@ -18,7 +18,7 @@ pub(super) fn list_steps_and_members<'p, 'j>(
     workflow.steps.iter().flat_map(|step| {
         let members = match &step.does {
             StepAction::Parallel(members) => members.as_slice(),
-            StepAction::Asks(_) => &[],
+            StepAction::Asks(_) | StepAction::System(_) => &[],
         };
         std::iter::once(step).chain(members)
     })
@@ -92,7 +92,7 @@ pub(super) fn check_permissions(workflow: &WorkflowDefinition<'_>, found: &Findi
         let named = |may_write: bool| -> Vec<&str> {
             let fits = |member: &&WorkflowStep<'_>| match &member.does {
                 StepAction::Asks(asked) => asked.boundary.permission.may_write() == may_write,
-                StepAction::Parallel(_) => false,
+                StepAction::Parallel(_) | StepAction::System(_) => false,
             };
             members.iter().filter(fits).map(|member| member.name.text).collect()
         };

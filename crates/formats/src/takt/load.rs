@@ -8,9 +8,10 @@ use super::lower::lower_workflow;
 use super::notes::LoadNotes;
 use super::options::TaktOptions;
 use super::read::Sections;
-use super::read::{StepAction, StepReader, WorkflowDefinition, WorkflowStep};
+use super::read::{StepAction, StepReader, WorkflowDefinition};
 use super::spellings::describe_format;
 use super::texts::instruction_template::TextCompiler;
+use super::texts::step_values::{StepValues, SystemValues};
 use crate::codes;
 use crate::findings::Findings;
 use crate::other_formats;
@@ -79,7 +80,9 @@ fn load_root(
     };
     let sections = Sections::read(&fields, loader, &composed.scopes);
     let interactive = options.interactive;
-    let reader = StepReader { sections: &sections, files: &files, notes: &notes, interactive };
+    let iterations_max = options.iterations_max;
+    let reader =
+        StepReader { sections: &sections, files: &files, notes: &notes, interactive, iterations_max };
     let mut workflow = reader.read_workflow(fields, &composed);
     notes.report(root.span.file);
     record_places(&composed, &workflow, &loader.found);
@@ -97,11 +100,7 @@ fn load_root(
         }
         let mut compiler = TextCompiler::new(&loader.found, &options.set, reports);
         compiler.may_be_more = !is_whole;
-        let has_data = |step: &&WorkflowStep<'_>| matches!(&step.does, StepAction::Asks(asked) if asked.structured.is_some());
-        compiler.structured = check::list_steps_and_members(&workflow)
-            .filter(has_data)
-            .map(|step| step.name.text.into())
-            .collect();
+        compiler.values = list_step_values(&workflow);
         lower_workflow(&workflow, options, &compiler, draft);
     }
     RunSettings {
@@ -115,6 +114,26 @@ fn load_root(
         needs_task: true,
         unsupported: Vec::new(),
     }
+}
+
+/// What the steps of a workflow hand on.
+fn list_step_values(workflow: &WorkflowDefinition<'_>) -> StepValues {
+    let mut values = StepValues::default();
+    for step in check::list_steps_and_members(workflow) {
+        match &step.does {
+            StepAction::Asks(asked) => {
+                let data = asked.structured.as_ref();
+                values.structured.extend(data.map(|data| (step.name.text.into(), data.schema.clone())));
+            }
+            StepAction::System(settings) => values.system.push(SystemValues {
+                step: step.name.text.into(),
+                reads: settings.reads.clone(),
+                effects: settings.effects.iter().map(|effect| effect.name).collect(),
+            }),
+            StepAction::Parallel(_) => {}
+        }
+    }
+    values
 }
 
 /// Records which places belong to which step, member or monitor.

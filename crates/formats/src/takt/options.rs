@@ -15,6 +15,8 @@ pub struct TaktOptions {
     pub width: u16,
     /// How often a step may fix what a quality gate command reported; 0 disables retries.
     pub quality_gate_retries: u32,
+    /// The most visits of steps, for a workflow with `max_steps: infinite`.
+    pub iterations_max: Option<u32>,
 }
 
 /// The default width. Agents need much memory, and providers limit concurrent requests.
@@ -31,6 +33,7 @@ impl Default for TaktOptions {
             interactive: false,
             width: WIDTH,
             quality_gate_retries: QUALITY_GATE_RETRIES,
+            iterations_max: None,
         }
     }
 }

@@ -84,6 +84,7 @@ pub fn dump(draft: &Draft) -> String {
                 }
                 writeln!(text, "  prompt {}", template(&ask.prompt)).unwrap();
             }
+            Act::System(work) => writeln!(text, "  {work:?}").unwrap(),
             Act::Exec { commands } => {
                 for command in commands {
                     let extract: Vec<String> = command

@@ -254,6 +254,51 @@ impl Github {
         self.get(&self.path(&format!("pulls/{number}")), &[])
     }
 
+    /// The open pull requests, the last changed first.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn open_pulls(&self) -> Answer<Vec<PullRequest>> {
+        let query = [("state", "open"), ("sort", "updated"), ("direction", "desc")];
+        self.list(&self.path("pulls"), &query)
+    }
+
+    /// All open issues, the last changed first; pull requests are left out.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn all_open_issues(&self) -> Answer<Vec<Issue>> {
+        let query = [("state", "open"), ("sort", "updated"), ("direction", "desc")];
+        let issues: Vec<Issue> = self.list(&self.path("issues"), &query)?;
+        Ok(issues.into_iter().filter(|issue| issue.pull_request.is_none()).collect())
+    }
+
+    /// Creates an issue.
+    ///
+    /// # Errors
+    /// As for every request. After an [ambiguous](GithubError::is_ambiguous) one the issue may exist.
+    pub fn create_issue(&self, title: &str, body: &str, labels: &[&str]) -> Answer<Issue> {
+        let request = json!({ "title": title, "body": body, "labels": labels });
+        self.send(Method::POST, &self.path("issues"), &request)
+    }
+
+    /// Closes a pull request without merging it.
+    ///
+    /// # Errors
+    /// As for every request.
+    pub fn close_pull(&self, number: u64) -> Answer<PullRequest> {
+        self.send(Method::PATCH, &self.path(&format!("pulls/{number}")), &json!({ "state": "closed" }))
+    }
+
+    /// Merges a pull request, in the way that the repository has by default.
+    ///
+    /// # Errors
+    /// As for every request. [`GithubError::Refused`] if it has conflicts or its checks did not pass.
+    pub fn merge_pull(&self, number: u64) -> Answer<()> {
+        let path = self.path(&format!("pulls/{number}/merge"));
+        self.send::<Value>(Method::PUT, &path, &json!({})).map(|_| ())
+    }
+
     /// Opens a pull request.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::{fs, io::Write, path::Path};
 
 use cuegate_engine::{Delay, EffectResult};
 
-use super::{Comment, Github, GithubError};
+use super::{Comment, Github, GithubError, Issue};
 
 /// The longest text of a comment or pull request that GitHub accepts, in characters.
 const TEXT_CHARS_MAX: usize = 65_000;
@@ -134,6 +134,41 @@ impl RunComment<'_> {
     fn done(&self, how: &str, comment: Comment) -> EffectResult {
         EffectResult::Done { said: format!("{how} on #{}", self.issue), url: Some(comment.html_url) }
     }
+}
+
+/// Creates an issue with a mark, or finds the one that has it. `issue`: its title, text and labels.
+///
+/// # Errors
+/// The result of the effect, if it is not there.
+pub(crate) fn create_marked_issue(
+    github: &Github,
+    key: &str,
+    (title, text, labels): (&str, &str, &[&str]),
+    looks: u32,
+    sent: &Path,
+) -> Result<Issue, EffectResult> {
+    let marker = format!("<!-- cuegate task {key} -->");
+    let found = github.all_open_issues().map_err(|error| effect_result_of_error(&error))?;
+    let is_marked = |issue: &Issue| issue.body.as_deref().unwrap_or_default().contains(&marker);
+    if let Some(issue) = found.into_iter().find(is_marked) {
+        return Ok(issue);
+    }
+    let later = |why: String| EffectResult::Later { delay: Delay::Look, why, after_ms: None };
+    let unseen = "the issue may have been created, and GitHub does not list it";
+    if looks > 0 || sent.exists() {
+        return Err(later(unseen.to_owned()));
+    }
+    if let Err(why) = write_request_note(sent) {
+        return Err(EffectResult::Failed { said: format!("cannot write {}: {why}", sent.display()) });
+    }
+    let body = truncate_body(&format!("{text}\n\n{marker}"));
+    github.create_issue(title, &body, labels).map_err(|error| match error.is_ambiguous() {
+        true => later(format!("{error}; {unseen}")),
+        false => {
+            let _ = fs::remove_file(sent);
+            effect_result_of_error(&error)
+        }
+    })
 }
 
 /// Opens a pull request from `head` into `base`, or replaces the text of the one that is open.

@@ -26,6 +26,9 @@ pub struct Issue {
     /// When it was created, as RFC 3339.
     #[serde(default)]
     pub created_at: String,
+    /// When it was changed last, as RFC 3339.
+    #[serde(default)]
+    pub updated_at: String,
     /// Its page.
     #[serde(default)]
     pub html_url: String,
@@ -91,4 +94,53 @@ pub struct PullRequest {
     /// When it was merged, as RFC 3339.
     #[serde(default)]
     pub merged_at: Option<String>,
+    #[serde(default)]
+    pub title: String,
+    /// Its text.
+    #[serde(default)]
+    pub body: Option<String>,
+    /// Its author.
+    #[serde(default)]
+    pub user: Option<User>,
+    #[serde(default)]
+    pub labels: Vec<Label>,
+    #[serde(default)]
+    pub draft: bool,
+    /// The branch that it proposes.
+    #[serde(default)]
+    pub head: PullBranch,
+    /// The branch that it changes.
+    #[serde(default)]
+    pub base: PullBranch,
+    /// When it was changed last, as RFC 3339.
+    #[serde(default)]
+    pub updated_at: String,
+}
+
+impl PullRequest {
+    /// The name of its author.
+    pub fn author(&self) -> &str {
+        self.user.as_ref().map_or("unknown", |user| &user.login)
+    }
+
+    /// Whether its branch is in the repository that it changes.
+    pub fn is_own(&self) -> bool {
+        let name = |branch: &PullBranch| branch.repo.as_ref().map(|repo| repo.full_name.to_lowercase());
+        name(&self.head).is_some() && name(&self.head) == name(&self.base)
+    }
+}
+
+/// A branch of a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+pub struct PullBranch {
+    #[serde(default, rename = "ref")]
+    pub name: String,
+    /// Its repository, unless that was deleted.
+    #[serde(default)]
+    pub repo: Option<RepositoryName>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct RepositoryName {
+    pub full_name: String,
 }

@@ -1,9 +1,10 @@
 //! Performs effects: runs programs of the definition, commits, merges and pushes with git, and changes GitHub.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use cuegate_engine::{
-    Completion, Effect, EffectCommand, EffectKind, EffectResult, ExecResult, TreeState, comment_text,
+    Completion, Effect, EffectCommand, EffectKind, EffectResult, EffectValues, ExecResult, PromptPart,
+    TreeState, comment_text,
 };
 use cuegate_flow::Str;
 use cuegate_journal::RunId;
@@ -11,7 +12,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{
-    ExecutorSettings, LocalExecutor, exit_of_finished, kept_programs::ProgramInput, run_blocking, wait_until,
+    ExecutorSettings, LocalExecutor, exit_of_finished, kept_programs::ProgramInput, run_blocking,
+    step_effects::StepEffectContext, wait_until,
 };
 use crate::effect_plan::EffectPlan;
 use crate::{
@@ -102,6 +104,10 @@ impl LocalExecutor {
         let (run, repo, work, url) =
             (run.clone(), home.root().to_owned(), work.clone(), command.comment_url.clone());
         let unknown = command.comment_unknown;
+        let values = match effect.kind {
+            EffectKind::Step(_) => self.values_of_step_effect(&effect)?,
+            _ => BTreeMap::new(),
+        };
         let merge_lock_file = home.dir().join("merge.lock");
         // A git of a former start may have been killed.
         let since = self.setting.suspect.filter(|_| effect.kind.finalizes());
@@ -118,6 +124,19 @@ impl LocalExecutor {
                 if let Some(since) = since {
                     clear_stale_locks(folder, since)?;
                 }
+            }
+            if let EffectKind::Step(kind) = effect.kind {
+                let context = StepEffectContext {
+                    run: &run,
+                    effect: &effect,
+                    kind,
+                    values: &values,
+                    plan: &plan,
+                    repo: &repo,
+                    sent: &note,
+                    fence: &fence,
+                };
+                return context.perform();
             }
             let at = finalize::Branches {
                 work: &work,
@@ -160,6 +179,22 @@ impl LocalExecutor {
         .await
     }
 
+    /// The values of an effect of a step, as texts.
+    fn values_of_step_effect(&self, effect: &Effect) -> Result<BTreeMap<String, String>, Error> {
+        let (journal, run) = (&*self.setting.journal, &self.setting.run);
+        let text = read_stored_text(journal, run, &effect.value)?;
+        let values: EffectValues = serde_json::from_str(&text)
+            .map_err(|error| Error::Task(format!("the values of an effect cannot be read: {error}")))?;
+        let value = |(name, parts): (Str, Vec<PromptPart>)| {
+            let text = parts.iter().map(|part| match part {
+                PromptPart::Text(text) => Ok(text.to_string()),
+                PromptPart::Blob { blob, .. } => read_stored_text(journal, run, blob),
+            });
+            Ok((name.to_string(), text.collect::<Result<String, Error>>()?))
+        };
+        values.into_iter().map(value).collect()
+    }
+
     /// Fails if another process has taken the run over, or nobody can say.
     fn fence(&self) -> Fence {
         let ExecutorSettings { journal, lease, .. } = &self.setting;
@@ -191,7 +226,7 @@ impl LocalExecutor {
 }
 
 /// The repository on GitHub, or the result of an effect that needs it.
-fn github_of(plan: &EffectPlan) -> Result<&Github, EffectResult> {
+pub(super) fn github_of(plan: &EffectPlan) -> Result<&Github, EffectResult> {
     match &plan.github {
         Some(Ok(github)) => Ok(github),
         Some(Err(why)) => Err(EffectResult::Failed { said: why.clone() }),

@@ -389,6 +389,7 @@ fn place_of(flow: &Flow, run: &Run, command: &Command) -> CommandPlace {
         Command::Exec(exec) => format!("command {} {}", exec.step, exec.validator.name),
         Command::Probe(probe) => format!("condition {}", probe.condition),
         Command::Effect(effect) => format!("effect {}", effect.effect.kind.word()),
+        Command::Read(read) => format!("read {}", read.step),
     };
     CommandPlace { step: node, visit, member, doing }
 }

@@ -59,6 +59,7 @@ impl FakeExecutor {
             Command::Exec(exec) => desk.exec(exec),
             Command::Probe(probe) => desk.probe(probe),
             Command::Effect(effect) => desk.effect(effect),
+            Command::Read(read) => desk.read(read),
         };
         Ok(CommandResult { completion, texts: Vec::new() })
     }

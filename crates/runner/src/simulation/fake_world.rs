@@ -6,8 +6,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    Answer, AskCommand, AskContext, Completion, Delay, EffectCommand, EffectResult, Event, ExecCommand,
-    ExecResult, Exit, PendingAsk, ProbeCommand, ProbeResult, Run, Usage, Work,
+    Answer, AskCommand, AskContext, Completion, Delay, EffectCommand, EffectKind, EffectResult, Event,
+    ExecCommand, ExecResult, Exit, PendingAsk, ProbeCommand, ProbeResult, Run, Usage, Work,
 };
 use cuegate_flow::{
     Str,
@@ -247,7 +247,7 @@ impl FakeWorld {
     }
 
     /// The choice for the current step or for one of its members.
-    fn wish(&mut self, member: Option<u16>) -> Option<Choice> {
+    pub(super) fn wish(&mut self, member: Option<u16>) -> Option<Choice> {
         let entered = self.run.progress.node.as_ref()?.entered;
         if let Some(wish) = self.wishes.get(&(entered, member)) {
             return Some(wish.clone());
@@ -429,6 +429,7 @@ impl FakeWorld {
                 let delay = self.dice.pick(&delays).copied().unwrap_or(Delay::Fault);
                 EffectResult::Later { delay, why: said, after_ms: None }
             }
+            None if matches!(effect.kind, EffectKind::Step(_)) => FakeWorld::draw_step_effect(&mut self.dice),
             None if self.dice.one_in(8) => EffectResult::Failed { said },
             None => EffectResult::Done { said, url: None },
         };

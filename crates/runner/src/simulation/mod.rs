@@ -5,6 +5,7 @@
 mod agent;
 mod answer_builder;
 mod fake_executor;
+mod fake_reads;
 mod fake_world;
 mod numbers;
 mod pattern;

@@ -18,6 +18,7 @@ mod git_state;
 mod held_repository;
 mod hidden_files;
 mod merge;
+pub(crate) mod remote_branches;
 mod repository;
 mod restore;
 pub(crate) mod settings;

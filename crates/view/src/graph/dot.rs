@@ -25,6 +25,7 @@ pub fn render_dot(graph: &Graph) -> String {
             NodeKind::Parallel => " shape=box peripheries=2",
             NodeKind::Commands => " shape=hexagon",
             NodeKind::Person => " shape=parallelogram",
+            NodeKind::System => " shape=box peripheries=2",
             NodeKind::Completed => " shape=doublecircle",
             NodeKind::Aborted | NodeKind::Failed => " shape=octagon",
             NodeKind::Unknown => " shape=note style=dashed",

@@ -147,6 +147,8 @@ fn insets_of_shape(kind: NodeKind, area: Area, below: bool) -> (f64, f64) {
         NodeKind::Check | NodeKind::Completed | NodeKind::Aborted | NodeKind::Failed => (round, round),
         NodeKind::Person if below => (4.0, corner),
         NodeKind::Person => (corner, 4.0),
-        NodeKind::Work | NodeKind::Parallel | NodeKind::Commands | NodeKind::Unknown => (corner, corner),
+        NodeKind::Work | NodeKind::Parallel | NodeKind::Commands | NodeKind::System | NodeKind::Unknown => {
+            (corner, corner)
+        }
     }
 }

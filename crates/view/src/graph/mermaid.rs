@@ -66,6 +66,7 @@ fn render_mermaid_node(index: usize, node: &Node) -> String {
         NodeKind::Parallel => ("[[", "]]"),
         NodeKind::Commands => ("{{", "}}"),
         NodeKind::Person => ("[/", "/]"),
+        NodeKind::System => ("[[", "]]"),
         NodeKind::Completed | NodeKind::Aborted | NodeKind::Failed => ("((", "))"),
         NodeKind::Unknown => (">", "]"),
     };

@@ -85,6 +85,7 @@ pub(super) enum NodeKind {
     Parallel,
     Commands,
     Person,
+    System,
     Completed,
     Aborted,
     Failed,
@@ -101,6 +102,7 @@ impl NodeKind {
             NodeKind::Parallel => "parallel",
             NodeKind::Commands => "commands",
             NodeKind::Person => "person",
+            NodeKind::System => "system",
             NodeKind::Completed => "completed",
             NodeKind::Aborted => "aborted",
             NodeKind::Failed => "failed",
@@ -487,5 +489,6 @@ fn node_kind_of_step(step: &Step<StepId>) -> NodeKind {
         Act::All { .. } => NodeKind::Parallel,
         Act::Exec { .. } => NodeKind::Commands,
         Act::Person { .. } => NodeKind::Person,
+        Act::System(_) => NodeKind::System,
     }
 }

@@ -89,13 +89,14 @@ pub fn svg_without_style(graph: &Graph) -> String {
 }
 
 fn legend_lines(graph: &Graph) -> Vec<String> {
-    const SHAPES: [(NodeKind, &str); 7] = [
+    const SHAPES: [(NodeKind, &str); 8] = [
         (NodeKind::Work, "rectangle: work by an agent"),
         (NodeKind::Judge, "diamond: decision by an agent"),
         (NodeKind::Check, "pill: check by an agent"),
         (NodeKind::Parallel, "double frame: parallel members"),
         (NodeKind::Commands, "hexagon: commands"),
         (NodeKind::Person, "slanted: answer of a person"),
+        (NodeKind::System, "thin frame: done by Cuegate itself"),
         (NodeKind::Unknown, "flag: no such step"),
     ];
     let shapes: Vec<&str> = SHAPES
@@ -223,6 +224,7 @@ fn render_svg_shape(kind: NodeKind, area: Area) -> String {
         NodeKind::Parallel => "members",
         NodeKind::Commands => "commands",
         NodeKind::Person => "person",
+        NodeKind::System => "system",
         NodeKind::Completed => "good",
         NodeKind::Aborted | NodeKind::Failed | NodeKind::Unknown => "bad",
     };

@@ -250,7 +250,19 @@ impl<'t> LineBuilder<'t> {
                 let what = format!("asks for the closure action {}", closure.as_str());
                 self.lines.push(TimelineLine::new(LineKind::Aside, &describe_open_visit(fold, step), what));
             }
-            Event::EffectsRequested(_) => {}
+            Event::EffectsRequested(_) | Event::StepEffectsRequested(_) => {}
+            Event::ReadsRequested(request) => {
+                if let Some(why) = &request.why {
+                    let who = describe_open_visit(fold, &request.step);
+                    let what = "could not read, and tries again".to_owned();
+                    self.lines.push(TimelineLine::new(LineKind::Aside, &who, what).detail(why));
+                }
+            }
+            Event::ReadsDone(done) => {
+                let what = format!("read in {}", format_duration(done.duration_ms));
+                let who = describe_open_visit(fold, &done.step);
+                self.lines.push(TimelineLine::new(LineKind::Aside, &who, what));
+            }
             Event::Inspected { step, found, problems, .. } => {
                 if !found || !problems.is_empty() {
                     let why = if *found { problems.join("; ") } else { "no JSON object".to_owned() };

@@ -122,6 +122,15 @@ fn step_json(flow: &Flow, step: &Step<StepId>) -> Value {
         Act::Person { question } => {
             put("question", json_of_template(question));
         }
+        Act::System(work) => {
+            put("delay_ms", json!(work.delay_ms));
+            let reads = work.reads.iter();
+            put(
+                "reads",
+                reads.map(|read| json!({ "name": read.name, "what": read.what.as_str() })).collect(),
+            );
+            put("effects", work.effects.iter().map(|effect| json!(effect.name)).collect());
+        }
     }
     put("gate", json_of_gate(flow, &step.gate));
     let inputs = step.inputs.iter().map(|input| {
@@ -182,6 +191,10 @@ fn json_of_gate(flow: &Flow, gate: &Gate<StepId>) -> Value {
                 gate["judges"] = Value::Array(judges);
             }
             gate
+        }
+        Gate::Cases(cases) => {
+            let outcomes = cases.iter().map(|case| json!(case.outcome.to_string()));
+            json!({ "cases": outcomes.collect::<Vec<_>>() })
         }
         Gate::Exit => json!({ "exit": true }),
         Gate::Always(outcome) => json!({ "always": outcome.to_string() }),

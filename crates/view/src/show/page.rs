@@ -3,7 +3,7 @@
 use cuegate_flow::{
     Str,
     model::{
-        Act, Ask, Conduct, Flow, Gate, Input, OutcomeReader, Param, Step, StepId, Validator,
+        Act, Ask, Conduct, Flow, Gate, Input, OutcomeReader, Param, Step, StepId, SystemWork, Validator,
         sandbox::SandboxRule,
     },
 };
@@ -185,10 +185,25 @@ fn step_text(flow: &Flow, step: &Step<StepId>) -> String {
             "question",
             &format!("to a person, {}", wording::format_line_count(question)),
         )),
+        Act::System(work) => system_lines(work, &mut lines),
     }
     gate_lines(flow, step, &mut lines);
     edge_lines(flow, step, &mut lines);
     lines.join("\n")
+}
+
+fn system_lines(work: &SystemWork, lines: &mut Vec<String>) {
+    if work.delay_ms > 0 {
+        lines.push(wrap_labelled_line("waits", &format_duration(work.delay_ms)));
+    }
+    let reads: Vec<String> =
+        work.reads.iter().map(|read| format!("{} as {}", read.what.as_str(), read.name)).collect();
+    let effects: Vec<&str> = work.effects.iter().map(|effect| &*effect.name).collect();
+    for (label, of) in [("reads", reads.join(", ")), ("does", effects.join(", "))] {
+        if !of.is_empty() {
+            lines.push(wrap_labelled_line(label, &of));
+        }
+    }
 }
 
 fn ask_lines(flow: &Flow, step: &Step<StepId>, ask: &Ask, lines: &mut Vec<String>) {

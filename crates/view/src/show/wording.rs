@@ -11,6 +11,7 @@ pub(crate) fn kind_of_step(step: &Step<StepId>) -> &'static str {
         Act::All { .. } => "parallel",
         Act::Exec { .. } => "commands",
         Act::Person { .. } => "person",
+        Act::System(_) => "system",
     }
 }
 

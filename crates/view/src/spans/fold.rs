@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use cuegate_engine::{
     AskContext, AskRequest, CommandId, EffectFinished, EffectKind, EffectState, EffectsRequested, Event,
-    Ledger, RowEnd, ToolCall, ToolResult, Usage, WaitKind,
+    Ledger, RowEnd, StepEffectsRequested, ToolCall, ToolResult, Usage, WaitKind,
 };
 use cuegate_flow::Str;
 
@@ -165,6 +165,12 @@ impl Spans {
                 for (index, kind) in (*first..).zip(effects) {
                     let id = CommandId::Effect { seq: stamp.seq, index };
                     self.effect(stamp, id, &kind.word().into(), kind);
+                }
+            }
+            Event::StepEffectsRequested(StepEffectsRequested { effects, .. }) => {
+                for (index, effect) in (0..).zip(effects) {
+                    let id = CommandId::Effect { seq: stamp.seq, index };
+                    self.effect(stamp, id, &effect.name, &EffectKind::Step(effect.kind));
                 }
             }
             Event::EffectFinished(EffectFinished { effect, state, said, .. }) => {

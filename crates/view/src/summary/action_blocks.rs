@@ -2,7 +2,7 @@
 
 use cuegate_engine::{
     CommandId, EffectDelayed, EffectFinished, EffectKind, EffectState as Result, EffectsRequested, EndState,
-    Event,
+    Event, StepEffect, StepEffectsRequested,
 };
 use cuegate_flow::{Str, model::BlobRef};
 use serde_json::{Value, json};
@@ -115,6 +115,15 @@ impl ActionRows {
                 let rows =
                     (*first..).zip(effects).map(|(index, kind)| row_of_requested_effect(seq, index, kind));
                 self.effects.extend(rows);
+            }
+            Event::StepEffectsRequested(StepEffectsRequested { step, effects }) => {
+                let row = |(index, effect): (u16, &StepEffect)| EffectRow {
+                    step: step.clone(),
+                    action: effect.name.clone(),
+                    value: effect.values.clone(),
+                    ..row_of_requested_effect(seq, index, &EffectKind::Step(effect.kind))
+                };
+                self.effects.extend((0..).zip(effects).map(row));
             }
             Event::EffectDelayed(EffectDelayed { effect, why, until_ms, .. }) => {
                 if let Some(row) = self.row(*effect) {

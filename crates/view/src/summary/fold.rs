@@ -329,9 +329,18 @@ impl RunFold {
                     false => format!("{} did not run", validators_of(step)),
                 });
             }
-            Event::ActionFound { .. } | Event::EffectsRequested(_) | Event::EffectResent { .. } => {
+            Event::ActionFound { .. }
+            | Event::EffectsRequested(_)
+            | Event::StepEffectsRequested(_)
+            | Event::EffectResent { .. } => {
                 self.acted_ms = Some(at_ms);
             }
+            Event::ReadsRequested(request) => {
+                let since_ms = request.not_before_ms.unwrap_or(at_ms);
+                let pending = PendingCommand::Command { command: "reads".to_owned(), since_ms };
+                self.commands.insert(None, pending);
+            }
+            Event::ReadsDone(_) => drop(self.commands.remove(&None)),
             Event::Inspected { .. }
             | Event::ClosureNarrowed { .. }
             | Event::MemberSkipped { .. }

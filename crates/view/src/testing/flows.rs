@@ -42,6 +42,7 @@ fn ask(step: &str, title: &str, prompt: Template, edges: Vec<Edge<Name>>) -> Ste
             reports: Vec::new(),
             fused: None,
             blocked_mark: None,
+            delay_ms: 0,
             guard: None,
         }),
         gate: Gate::Readers(vec![OutcomeReader::Field {

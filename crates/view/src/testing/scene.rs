@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use cuegate_engine::{
     Answer, Budget, Command, CommandId, Completion, EffectResult, ExecResult, Exit, Fault, FaultClass,
-    ProbeResult, Record, ResumeSettings, Run, RunStarted, Start, TreeChange, TreeState, Usage, decide,
-    list_pending_commands,
+    ProbeResult, ReadResult, Record, ResumeSettings, Run, RunStarted, Start, TreeChange, TreeState, Usage,
+    decide, list_pending_commands,
 };
 use cuegate_flow::model::{BlobRef, Flow};
 use serde_json::{Value, json};
@@ -127,6 +127,10 @@ impl Scene {
                 let command = &commands[roll(commands.len())];
                 let id = command.id();
                 match (command, what) {
+                    (Command::Read(_), _) => {
+                        let values = Some(json!({ "n": what }));
+                        Completion::Read { id, result: ReadResult::Done { values, duration_ms: 1 } }
+                    }
                     (Command::Exec(_), _) => {
                         let exec = ExecResult {
                             exit: Exit::Code(roll(2) as i32),

@@ -30,6 +30,7 @@ pub(in crate::cli::commands) fn read_load_options(
         interactive: false,
         gate_retries: config.run.quality_gate_retries,
         width: config.run.width,
+        iterations_max: config.run.max_iterations,
     })
 }
 

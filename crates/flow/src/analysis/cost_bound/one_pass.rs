@@ -27,7 +27,7 @@ fn calls_of_step(step: &Step<StepId>) -> u64 {
     match &step.act {
         Act::Ask(_) => 1,
         Act::All { members, .. } => members.len() as u64,
-        Act::Exec { .. } | Act::Person { .. } => 0,
+        Act::Exec { .. } | Act::Person { .. } | Act::System(_) => 0,
     }
 }
 

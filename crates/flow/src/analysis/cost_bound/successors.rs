@@ -117,7 +117,7 @@ fn outcomes_after_judge(flow: &Flow, step: &Step<StepId>, judge: Option<StepId>)
         match &mut alone.gate {
             Gate::Readers(readers) => readers.retain(|reader| !matches!(reader, OutcomeReader::Judge { .. })),
             Gate::Join { judges, .. } => judges.clear(),
-            Gate::Exit | Gate::Always(_) => {}
+            Gate::Exit | Gate::Always(_) | Gate::Cases(_) => {}
         }
         return outcomes_of_step(flow, &alone);
     };

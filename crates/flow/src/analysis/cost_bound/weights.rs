@@ -208,7 +208,7 @@ impl Scale<'_> {
                 };
                 members.iter().map(member).fold(0, u64::saturating_add)
             }
-            Act::Exec { .. } | Act::Person { .. } => {
+            Act::Exec { .. } | Act::Person { .. } | Act::System(_) => {
                 u64::from(self.measure == Measure::Visits && step.counts)
             }
         };

@@ -196,7 +196,7 @@ impl TransitionRules {
                 let fails = matches!(said.outcome, Outcome::Fail(_));
                 marks.extend(fails.then_some(Mark::Validator(at.at, failed, false)));
             }
-            Act::Ask(_) | Act::Person { .. } => {}
+            Act::Ask(_) | Act::Person { .. } | Act::System(_) => {}
         }
         marks.extend(said.unusable.then_some(Mark::Fallback(at.at)));
         self.answered(flow, at, said, &mut marks);

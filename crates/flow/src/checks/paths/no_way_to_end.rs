@@ -16,6 +16,9 @@ pub(in crate::checks) fn check_traps(
     misread: &MisreadSteps,
     found: &mut Vec<Diagnostic>,
 ) {
+    if flow.limits.is_endless {
+        return;
+    }
     let is_end = |to: &Target<StepId>| matches!(to, Target::End(Ending::Completed | Ending::Aborted));
     let ends = can_come_to(flow, live, |id| misread.has(id), is_end);
     let far = measure_entry_distances(flow, live);
@@ -44,7 +47,7 @@ pub(in crate::checks) fn check_traps(
 /// Reports that no run completes, if no other finding could be the cause.
 pub(in crate::checks) fn check_completes(flow: &Flow, live: &Reachability, found: &mut Vec<Diagnostic>) {
     let is_explained = found.iter().any(|finding| finding.severity != Severity::Note);
-    if is_explained || flow.verdict.can_fire() {
+    if is_explained || flow.verdict.can_fire() || flow.limits.is_endless {
         return;
     }
     let is_end = |to: &Target<StepId>| matches!(to, Target::End(Ending::Completed));

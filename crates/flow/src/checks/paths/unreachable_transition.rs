@@ -4,7 +4,7 @@ use crate::analysis::{graph, reachability::StepOutcomes};
 use crate::checks::Code;
 use crate::{
     diagnostics::Diagnostic,
-    model::{Flow, Gate, Outcome, StepId},
+    model::{Edge, Flow, Gate, Outcome, Step, StepId},
 };
 
 pub(in crate::checks) const CODE: Code = code!("unreachable-transition");
@@ -30,6 +30,16 @@ pub(in crate::checks) fn check_untaken_edges(
                 true if !edge.is_ever_open() => "it may be taken 0 times",
                 true => "an earlier transition takes all of it",
             };
+            if is_safety_net(edge, index, step) {
+                let message = format!(
+                    "`{}` on `{}` is a safety net: other rules take every answer",
+                    step.name, edge.on
+                );
+                found.push(
+                    Diagnostic::note(CODE.name, edge.span, message).step(&step.name).hint("it may stay"),
+                );
+                continue;
+            }
             let message = format!("`{}` on `{}` is never taken: {why}", step.name, edge.on);
             found.push(
                 Diagnostic::warning(CODE.name, edge.span, message)
@@ -38,6 +48,11 @@ pub(in crate::checks) fn check_untaken_edges(
             );
         }
     }
+}
+
+/// Whether an edge is the last one, for whatever the others leave over.
+fn is_safety_net(edge: &Edge<StepId>, index: usize, step: &Step<StepId>) -> bool {
+    index + 1 == step.edges.len() && matches!(&edge.on, Outcome::Named(name) if **name == *"otherwise")
 }
 
 #[cfg(test)]

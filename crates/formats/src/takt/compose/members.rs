@@ -223,9 +223,12 @@ fn rewrite_condition(condition: &str, groups: &[Option<Group>]) -> Option<String
             (!all.is_empty()).then(|| call("any", &all))
         }
         // `when(…)` never parses to one of the last two here, and has its own finding.
-        Condition::Text | Condition::Ai(_) | Condition::Field(..) | Condition::Otherwise => {
-            Some(condition.to_owned())
-        }
+        Condition::Text
+        | Condition::Ai(_)
+        | Condition::Field(..)
+        | Condition::Otherwise
+        | Condition::When { .. }
+        | Condition::Answered => Some(condition.to_owned()),
     }
 }
 

@@ -209,7 +209,7 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
         span: Span,
         around: &Surroundings<'_>,
     ) -> Option<Item> {
-        if self.refuse_system_step(&step) {
+        if self.refuse_arpeggio_step(&step) {
             return None;
         }
         if is_workflow_call(&step) {
@@ -221,19 +221,13 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
         Some(Item { name, span, step, call: None })
     }
 
-    /// Reports a step that TAKT itself executes. Returns whether it is one. The other steps are read
-    /// nevertheless.
-    fn refuse_system_step(&mut self, step: &Json) -> bool {
-        let word = |key: &str| step.get(key).and_then(Json::as_text);
-        let what = if word("kind") == Some("system") || word("mode") == Some("system") {
-            "system steps, which TAKT itself executes, are"
-        } else if step.get("arpeggio").is_some() {
-            "`arpeggio`, a step for each row of a file, is"
-        } else {
+    /// Reports a step for each row of a file. Returns whether it is one. The other steps are read nevertheless.
+    fn refuse_arpeggio_step(&mut self, step: &Json) -> bool {
+        if step.get("arpeggio").is_none() {
             return false;
-        };
+        }
         let span = step.get("name").map_or(step.span, |name| name.span);
-        let message = format!("{what} not supported yet");
+        let message = "`arpeggio`, a step for each row of a file, is not supported yet";
         let finding = Diagnostic::error(codes::UNSUPPORTED_YET, span, message);
         self.notes.refuse(finding.hint("do that work in a step with an agent, or outside of the workflow"));
         true

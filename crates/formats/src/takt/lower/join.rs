@@ -31,7 +31,12 @@ pub(in crate::takt) fn build_join_rules(
             Condition::All(word) => check.all(rule, word),
             Condition::Each(words) => check.each(rule, words),
             Condition::Any(words) => check.any(rule, words),
-            Condition::Text | Condition::Ai(_) | Condition::Field(..) | Condition::Otherwise => continue,
+            Condition::Text
+            | Condition::Ai(_)
+            | Condition::Field(..)
+            | Condition::Otherwise
+            | Condition::When { .. }
+            | Condition::Answered => continue,
         };
         if !rule.hidden {
             rules.push(JoinRule { pattern, outcome: outcome_of_rule(rule) });

@@ -215,6 +215,7 @@ pub(in crate::takt) fn judge_ask(prompt: Template, schema: SchemaId) -> Ask {
         reports: Vec::new(),
         fused: None,
         blocked_mark: None,
+        delay_ms: 0,
         guard: None,
     }
 }

@@ -6,6 +6,7 @@ mod join;
 mod judge;
 mod monitor_steps;
 mod selection;
+mod system;
 mod team;
 
 use std::collections::HashSet;
@@ -24,11 +25,12 @@ use self::judge::{JudgeSubject, parse_answer_path};
 use super::options::{Phases, TaktOptions};
 use super::read::{AgentSettings, StepAction, StructuredOutput, WorkflowDefinition, WorkflowStep};
 use super::routing::condition::Condition;
-use super::routing::predicate::{self, UnlistedField};
+use super::routing::predicate;
 use super::routing::rules::{Rule, normalize_word, outcome_of_rule};
 use super::routing::{ABORT, COMPLETE};
 use super::texts::instruction_template::{ReadingStep as For, TextCompiler};
 use super::texts::prompt::{Duty, Subject, WorkflowPrompts};
+use super::texts::step_values::{LINES, TASK_PARTS, lines_key};
 use super::{answer_schema, answer_schema::AnswerSchemaCache};
 use crate::codes;
 use crate::findings::Findings;
@@ -63,7 +65,7 @@ pub(super) fn lower_workflow(
     compiler: &TextCompiler<'_>,
     draft: &mut Draft,
 ) {
-    draft.limits = Limits::new(workflow.steps_max);
+    draft.limits = Limits { iterations_max: workflow.steps_max, is_endless: workflow.is_endless };
     let (key, span) = workflow.limit_key;
     draft.keys.push(LimitKey::new(
         key,
@@ -94,11 +96,16 @@ pub(super) fn lower_workflow(
     if draft.steps.iter().any(guarded) {
         gate_steps::add_gate_retry_limit(&lowering, draft, LimitTarget::Mends);
     }
-    for (step, key) in compiler.handed() {
-        let path = FieldPath::parse(&format!("{}.{key}", answer_schema::STRUCTURED));
-        let giver = draft.steps.iter_mut().find(|known| known.name == step);
-        if let (Some(path), Some(giver)) = (path, giver) {
-            giver.handoff.push(Handoff::new(&key, path, giver.span));
+    for (step, key) in compiler.values.handed() {
+        let Some(giver) = draft.steps.iter_mut().find(|known| known.name == step) else { continue };
+        // What it reads and does is its answer.
+        let path = match &giver.act {
+            Act::System(_) => key.to_string(),
+            _ => format!("{}.{key}", answer_schema::STRUCTURED),
+        };
+        let is_part = TASK_PARTS.iter().any(|(part, _)| *key == *lines_key(part));
+        if let Some(path) = FieldPath::parse(path.trim_end_matches(LINES)) {
+            giver.handoff.push(Handoff { lines: is_part, ..Handoff::new(&key, path, giver.span) });
         }
     }
     // Runs last, because it depends on whether there were errors.
@@ -159,7 +166,7 @@ impl WorkflowLowering<'_, '_, '_> {
         }
         let parent = steps.iter().find(|step| match &step.does {
             StepAction::Parallel(members) => members.iter().any(|member| member.name.text == next.text),
-            StepAction::Asks(_) => false,
+            StepAction::Asks(_) | StepAction::System(_) => false,
         });
         let unknown = |what: String| {
             let message = format!("{from} leads to {what}");
@@ -188,7 +195,9 @@ impl WorkflowLowering<'_, '_, '_> {
                 None => self.asks(step, asked, &Duty::Whole, place, draft),
             },
             StepAction::Parallel(members) => self.parallel(step, members, draft),
+            StepAction::System(settings) => self.system(step, settings, draft),
         };
+        self.add_decisions(step, draft);
         // A step precedes the steps that were generated for it.
         draft.steps.insert(at, lowered);
     }
@@ -255,6 +264,7 @@ impl WorkflowLowering<'_, '_, '_> {
                 blocked: parse_answer_path(answer_schema::BLOCKED),
             }),
             blocked_mark: Some(super::texts::prompt_texts::BLOCKED_MARK.into()),
+            delay_ms: step.delay_ms,
             guard: place.parent.and_then(|_| gate_steps::of_member(self, asked)),
         };
         Step {
@@ -326,6 +336,11 @@ impl WorkflowLowering<'_, '_, '_> {
         if let Some(rule) = eligible.first().filter(|_| self.is_settled(asked, rules)) {
             return (Gate::Always(outcome_of_rule(rule)), schema);
         }
+        if let [rule] = eligible.as_slice()
+            && rule.kind == Condition::Answered
+        {
+            return (Gate::Always(outcome_of_rule(rule)), schema);
+        }
         // Hidden and judged rules keep their numbers, but the step cannot choose them.
         if fused && !texts.is_empty() {
             let own = |rule: &Rule<'_>| !rule.hidden && rule.kind == Condition::Text;
@@ -358,23 +373,8 @@ impl WorkflowLowering<'_, '_, '_> {
             .collect();
         let read: Vec<&str> = read.iter().map(String::as_str).collect();
         let schema = answer_schema::with_data(outcomes, reports, data.schema.clone(), &read);
-        let is_decided = rules.iter().any(|rule| rule.kind.is_predicate());
-        if let Some(other) = rules.iter().find(|rule| is_decided && !rule.kind.is_predicate()) {
-            let message = format!("`{}` is a text among rules with `when(…)`", other.condition.text);
-            let finding = Diagnostic::error(codes::UNSUPPORTED_YET, other.condition.span, message);
-            self.found
-                .push(finding.hint("write all rules of a step as texts, or all of them with `when(…)`"));
-            return schema;
-        }
-        match predicate::build_predicate_readers(rules, &schema) {
-            Ok(found) => readers.extend(found),
-            Err(UnlistedField(path)) => {
-                let message =
-                    format!("the schema does not list the values of `{path}`, which a later rule depends on");
-                let finding = Diagnostic::error(codes::INVALID_CONDITION, data.span, message);
-                self.found.push(finding.hint("list them there with `enum`"));
-            }
-        }
+        // Otherwise the rules were split, and a step of its own decides.
+        readers.extend(predicate::build_predicate_readers(rules, &schema).into_iter().flatten());
         schema
     }
 
@@ -426,7 +426,12 @@ impl WorkflowLowering<'_, '_, '_> {
         }
         for (index, rule) in rules.iter().enumerate() {
             // The missing target has its own finding; the run ends there instead.
-            let to = rule.next.and_then(|next| self.target(next, &format!("`{step}` on `{}`", rule.outcome)));
+            let decided = rule.decision.map(|decision| {
+                Target::Step(Name::new(&system::name_of_decision(step, decision), rule.span))
+            });
+            let to = decided.or_else(|| {
+                rule.next.and_then(|next| self.target(next, &format!("`{step}` on `{}`", rule.outcome)))
+            });
             if rule.hidden {
                 continue;
             }
@@ -533,6 +538,6 @@ fn without_aggregates<'j>(rule: &Rule<'j>) -> Rule<'j> {
 fn permission_of_member(member: &WorkflowStep<'_>) -> Permission {
     match &member.does {
         StepAction::Asks(asked) => asked.boundary.permission,
-        StepAction::Parallel(_) => Permission::Plan,
+        StepAction::Parallel(_) | StepAction::System(_) => Permission::Plan,
     }
 }

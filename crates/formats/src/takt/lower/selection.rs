@@ -62,6 +62,7 @@ impl Selection<'_> {
         let path = FieldPath::field(SELECTED);
         let handoff = |candidate: &SelectionCandidate| Handoff {
             item: Some(candidate.id.clone()),
+            lines: false,
             stays: self.stays,
             ..Handoff::new(&candidate.id, path.clone(), self.span)
         };
@@ -84,6 +85,7 @@ impl Selection<'_> {
                 reports: Vec::new(),
                 fused: None,
                 blocked_mark: None,
+                delay_ms: 0,
                 guard: None,
             }),
             gate: Gate::Always(Outcome::Named("selected".into())),

@@ -61,6 +61,9 @@ pub(in crate::takt) fn lower_team(
             rules: Vec::new(),
             selections: Vec::new(),
             when: Some(source.clone()),
+            decisions: Vec::new(),
+            delay_ms: 0,
+            prefixes: Vec::new(),
         };
         let place = StepPlace { parent: Some(step.name.text), position: None };
         let step = lowering.asks(&part, &team.part, &Duty::Part(source), &place, draft);
@@ -136,6 +139,7 @@ fn build_leader_step(
         reports: Vec::new(),
         fused: None,
         blocked_mark: None,
+        delay_ms: 0,
         guard: None,
     };
     Step {

@@ -2,7 +2,7 @@
 
 use cuegate_flow::{
     Str,
-    diagnostics::{Diagnostic, Span},
+    diagnostics::Diagnostic,
     model::{AgentKeys, Boundary},
 };
 use serde_json::Value;
@@ -61,8 +61,6 @@ pub(crate) struct AgentSettings<'j> {
 /// The schema of the data in an answer.
 pub(crate) struct StructuredOutput {
     pub(crate) schema: Value,
-    /// The place of `structured_output`.
-    pub(crate) span: Span,
 }
 
 #[derive(Debug, Clone)]

@@ -12,6 +12,7 @@ mod sections;
 mod selection;
 mod step;
 mod structured_output;
+mod system_step;
 mod team;
 mod workflow;
 
@@ -24,5 +25,6 @@ pub(super) use self::reports::ReportDefinition;
 pub(super) use self::sections::{FacetText, Sections};
 pub(super) use self::selection::{SelectableTexts, Selection};
 pub(super) use self::step::{StepAction, StepReader, WorkflowStep};
+pub(super) use self::system_step::{EffectSettings, SystemSettings};
 pub(super) use self::team::Team;
 pub(super) use self::workflow::WorkflowDefinition;

@@ -216,6 +216,11 @@ impl<'d, 'f> Sections<'d, 'f> {
     }
 
     /// A text that is written in the workflow itself.
+    /// What the names of steps begin with that texts and rules of the current step mean.
+    pub(crate) fn prefixes(&self) -> Vec<String> {
+        self.contexts[self.current.get()].prefixes.clone()
+    }
+
     pub(crate) fn inline(&self, text: Text<'_>) -> FacetText {
         let context = self.contexts[self.current.get()].clone();
         let source = self.loader.text_of(text.span.file);

@@ -9,9 +9,11 @@ use cuegate_flow::{
 use super::agent::AgentSettings;
 use super::sections::Sections;
 use super::selection::Selection;
+use super::system_step::{SystemSettings, is_system_step};
 use crate::codes;
 use crate::takt::compose::{ComposedStep, ParsedFiles};
 use crate::takt::notes::LoadNotes;
+use crate::takt::routing::decisions::{Decision, SplitRules, split_rules};
 use crate::takt::routing::rules::{self, Owner, Rule};
 use crate::values::json::{Fields, Json, Kind, Text};
 
@@ -26,6 +28,12 @@ pub(crate) struct WorkflowStep<'j> {
     pub(crate) selections: Vec<Selection<'j>>,
     /// For a member: the value that is set if it is selected.
     pub(crate) when: Option<Source>,
+    /// What is decided after a label or an answer.
+    pub(crate) decisions: Vec<Decision<'j>>,
+    /// The time to wait before it, in milliseconds.
+    pub(crate) delay_ms: u64,
+    /// What the names of steps in its rules begin with: in the same call of a workflow, or in one around it.
+    pub(crate) prefixes: Vec<String>,
 }
 
 impl<'j> WorkflowStep<'j> {
@@ -36,6 +44,7 @@ impl<'j> WorkflowStep<'j> {
             StepAction::Parallel(members) => {
                 members.iter_mut().for_each(|member| member.default_agent(agent, model));
             }
+            StepAction::System(_) => {}
         }
     }
 }
@@ -46,6 +55,8 @@ pub(crate) enum StepAction<'j> {
     Asks(Box<AgentSettings<'j>>),
     /// Runs all members in parallel.
     Parallel(Vec<WorkflowStep<'j>>),
+    /// Is done by Cuegate itself.
+    System(SystemSettings),
 }
 
 /// Context for reading steps.
@@ -55,6 +66,8 @@ pub(crate) struct StepReader<'r, 'd, 'f> {
     pub(crate) notes: &'r LoadNotes<'d>,
     /// Whether a person can answer questions during the run.
     pub(crate) interactive: bool,
+    /// The most visits of steps where the workflow says that there is no limit.
+    pub(crate) iterations_max: Option<u32>,
 }
 
 /// Keys that have no effect in any step.
@@ -124,8 +137,10 @@ impl StepReader<'_, '_, '_> {
             |key| matches!(fields.nullable(key), Some(entry) if !matches!(entry.value.kind, Kind::Null));
         let is_call = report_call_without_kind(&fields);
         let is_asked = !has("parallel") && !is_call;
+        let is_system = is_system_step(item) && !is_member;
         let does = match self.read_members(&fields, composed, is_member) {
             Some(members) => StepAction::Parallel(members),
+            None if is_system => StepAction::System(self.read_system_step(&fields)),
             None => {
                 let (settings, selection) = self.read_agent(&fields, step, is_member, is_asked);
                 selections.extend(selection);
@@ -136,17 +151,40 @@ impl StepReader<'_, '_, '_> {
         self.sections.enter(composed.scope);
         let owner = match (&does, is_member) {
             (StepAction::Parallel(_), _) => Owner::Parallel,
+            (StepAction::System(_), _) => Owner::System,
             (_, true) => Owner::Member,
             _ => Owner::Step,
         };
         let rules = rules::read_rules(&fields, owner, self.interactive, step);
+        let delay_ms =
+            if is_member { 0 } else { self.read_delay(&fields, matches!(does, StepAction::Parallel(_))) };
         if is_member {
             check_rules_without_person(&fields, &rules);
         } else {
             check_rules(&fields, &rules);
         }
+        let SplitRules { asked: rules, decisions } = match &does {
+            StepAction::Asks(settings) if !is_member => {
+                let data = settings.structured.as_ref().map(|data| &data.schema);
+                split_rules(rules, data, false, fields.found)
+            }
+            StepAction::Parallel(_) if !is_member => split_rules(rules, None, true, fields.found),
+            _ => SplitRules { asked: rules, decisions: Vec::new() },
+        };
         fields.finish();
-        Some(WorkflowStep { name: name?, description, does, rules, selections, when: composed.when.clone() })
+        let prefixes = self.sections.prefixes();
+        let when = composed.when.clone();
+        Some(WorkflowStep {
+            name: name?,
+            description,
+            does,
+            rules,
+            selections,
+            when,
+            decisions,
+            delay_ms,
+            prefixes,
+        })
     }
 
     /// Reads the members of a parallel step. Returns `None` for a step with an agent.

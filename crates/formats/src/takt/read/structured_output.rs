@@ -48,7 +48,7 @@ impl StepReader<'_, '_, '_> {
         if schema.is_none() {
             self.notes.mark_refused();
         }
-        Some(StructuredOutput { schema: schema?, span: entry.key_span })
+        Some(StructuredOutput { schema: schema? })
     }
 
     /// Reads the schema in a file that a name at `span` leads to.

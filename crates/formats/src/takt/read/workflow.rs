@@ -21,6 +21,8 @@ pub(crate) struct WorkflowDefinition<'j> {
     pub(crate) description: Option<&'j str>,
     /// The most visits of steps.
     pub(crate) steps_max: u32,
+    /// Whether it says that there is no limit.
+    pub(crate) is_endless: bool,
     /// The name of the key of that limit, and where its value is.
     pub(crate) limit_key: (&'static str, Option<Span>),
     /// The name of the key of the first step.
@@ -75,7 +77,10 @@ impl StepReader<'_, '_, '_> {
         // What is missing is named as the rest of the file is written.
         let is_older = has(OLDER.steps) || (!has(TODAY.steps) && (has(OLDER.first) || has(OLDER.limit)));
         let spelling = if is_older { &OLDER } else { &TODAY };
-        let (steps_max, limit_key) = read_steps_max(&fields, spelling);
+        let is_endless = ["max_steps", "max_movements", "max_iterations"]
+            .iter()
+            .any(|key| fields.nullable(key).is_some_and(|entry| entry.value.as_text() == Some("infinite")));
+        let (steps_max, limit_key) = read_steps_max(&fields, spelling, self.iterations_max);
         let (first_key, first) = read_first_step(&fields, spelling, composed);
         let (steps_key, entry) = find_renamed_entry(&fields, TODAY.steps, &[OLDER.steps]);
         fields.need(steps_key);
@@ -103,6 +108,7 @@ impl StepReader<'_, '_, '_> {
             name,
             description,
             steps_max,
+            is_endless,
             limit_key,
             first_key,
             first,
@@ -142,7 +148,11 @@ impl StepReader<'_, '_, '_> {
 }
 
 /// Reads the most visits of steps, and the key that says it with the place of its value.
-fn read_steps_max(fields: &Fields<'_, '_>, spelling: &KeySpelling) -> (u32, (&'static str, Option<Span>)) {
+fn read_steps_max(
+    fields: &Fields<'_, '_>,
+    spelling: &KeySpelling,
+    bound: Option<u32>,
+) -> (u32, (&'static str, Option<Span>)) {
     let (key, entry) = find_renamed_entry(fields, TODAY.limit, &["max_movements", OLDER.limit]);
     fields.need(key);
     let is_called = fields.nullable("subworkflow").is_some();
@@ -160,11 +170,15 @@ fn read_steps_max(fields: &Fields<'_, '_>, spelling: &KeySpelling) -> (u32, (&'s
     };
     let span = entry.value.span;
     if entry.value.as_text() == Some("infinite") {
-        let message =
-            format!("`{key}: infinite` belongs to a later version of the format, and is not supported");
-        let finding = Diagnostic::error(codes::UNSUPPORTED_YET, span, message);
-        fields.push(finding.hint("say how many visits of steps a run may take"));
-        return (STEPS_MAX, (key, Some(span)));
+        if bound.is_none() {
+            let message = format!("`{key}: infinite` needs a bound from outside of the workflow");
+            let finding = Diagnostic::error(codes::MISSING_KEY, span, message);
+            fields.push(finding.hint(
+                "set `max_iterations` in `[run]` of cuegate.toml, or start it with `--max-iterations N`: the most that a run \
+                 can cost follows from it",
+            ));
+        }
+        return (bound.unwrap_or(STEPS_MAX), (key, Some(span)));
     }
     (fields.count(key, 1).map_or(STEPS_MAX, |(value, _)| value), (key, Some(span)))
 }

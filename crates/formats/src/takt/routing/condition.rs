@@ -2,10 +2,12 @@
 
 use std::borrow::Cow;
 
-use cuegate_flow::model::FieldPath;
+use cuegate_flow::{Str, model::FieldPath};
+
+use super::expression::Expression;
 
 /// A parsed condition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Condition {
     /// Plain text: the agent itself decides whether it holds.
     Text,
@@ -21,6 +23,10 @@ pub(crate) enum Condition {
     Field(FieldPath, Vec<String>),
     /// `when(true)` after other predicates: none of them holds.
     Otherwise,
+    /// `when(…)` over what steps handed on, with the condition and its text that has to hold as well.
+    When { label: Option<(Box<Condition>, Str)>, expression: Expression },
+    /// The answer is there.
+    Answered,
 }
 
 impl Condition {

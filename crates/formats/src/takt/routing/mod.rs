@@ -1,6 +1,8 @@
 //! Where a step leads: conditions and the rules made of them.
 
 pub(super) mod condition;
+pub(super) mod decisions;
+pub(super) mod expression;
 pub(super) mod predicate;
 pub(super) mod rules;
 

@@ -123,14 +123,12 @@ pub(in crate::takt) fn outcome_name(kind: &Condition) -> Option<String> {
     }
 }
 
-/// A field whose values are not listed, so that it is unknown which of them the later rules are for.
-pub(in crate::takt) struct UnlistedField(pub(in crate::takt) FieldPath);
-
-/// The readers of rules that are all predicates, in their order.
+/// The readers of rules that are all predicates, in their order; `None` if the schema does not list the values of a field, so
+/// that it is unknown which of them the later rules are for.
 pub(in crate::takt) fn build_predicate_readers(
     rules: &[&Rule<'_>],
     schema: &Schema,
-) -> Result<Vec<OutcomeReader<Name>>, UnlistedField> {
+) -> Option<Vec<OutcomeReader<Name>>> {
     let otherwise =
         rules.iter().find(|rule| rule.kind == Condition::Otherwise).map(|rule| outcome_of_rule(rule));
     let mut groups: Vec<(&FieldPath, Vec<_>)> = Vec::new();
@@ -153,7 +151,7 @@ pub(in crate::takt) fn build_predicate_readers(
     for (index, (path, mut words)) in groups.into_iter().enumerate() {
         let rest = if index < last { Some(Outcome::None) } else { otherwise.clone() };
         if let Some(rest) = rest {
-            let Some(values) = schema.values_at(path) else { return Err(UnlistedField(path.clone())) };
+            let values = schema.values_at(path)?;
             for value in values {
                 let word = normalize_word(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
                 if !words.iter().any(|(known, _)| *known == word) {
@@ -163,7 +161,7 @@ pub(in crate::takt) fn build_predicate_readers(
         }
         readers.push(OutcomeReader::Field { path: path.clone(), words, reasons: Vec::new() });
     }
-    Ok(readers)
+    Some(readers)
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use cuegate_flow::{
 
 use super::condition;
 use super::condition::Condition;
-use super::predicate;
 use super::{ABORT, COMPLETE};
+use super::{decisions, predicate};
 use crate::codes;
 use crate::takt::answer_schema::NONE;
 use crate::values::json::{Fields, Json, Text};
@@ -36,6 +36,8 @@ pub(crate) struct Rule<'j> {
     pub(crate) gated: bool,
     /// Whether the rule is `interactive_only`.
     pub(crate) interactive_only: bool,
+    /// The decision to which it leads instead of a target.
+    pub(crate) decision: Option<usize>,
     /// Whether it cannot hold: it is `interactive_only` and the run is headless, or it is about failed members.
     pub(crate) hidden: bool,
 }
@@ -57,6 +59,8 @@ pub(crate) enum Owner {
     Member,
     /// The judge of a monitor.
     Monitor,
+    /// A system step.
+    System,
 }
 
 /// Reads the rules of an owner.
@@ -71,7 +75,7 @@ pub(crate) fn read_rules<'j>(
     }
     let mut items = owner.items("rules");
     let always = match whose {
-        Owner::Step | Owner::Parallel => items.iter().position(holds_always),
+        Owner::Step | Owner::Parallel | Owner::System => items.iter().position(holds_always),
         Owner::Member | Owner::Monitor => None,
     };
     let mut meaning = None;
@@ -88,7 +92,7 @@ pub(crate) fn read_rules<'j>(
         drop_repeated(&mut rules, owner);
     } else {
         warn_of_repeated(&rules, owner);
-        warn_of_self(&rules, owner, step);
+        warn_of_self(&rules, owner, step, whose);
     }
     number_duplicate_rules(&mut rules);
     rules
@@ -140,6 +144,7 @@ fn read_rule_entry<'j>(
         appendix,
         gated,
         interactive_only,
+        decision: None,
         hidden: interactive_only && !interactive,
     })
 }
@@ -187,7 +192,7 @@ fn meaning_of_always(before: &[Json]) -> Option<&'static str> {
 }
 
 /// Reports a text that its author may have meant as a call.
-fn report_no_call(condition: &ConditionText, owner: &Fields<'_, '_>) {
+fn report_no_call(condition: &ConditionText, owner: &Fields<'_, '_>, whose: Owner) {
     let near = condition::near_miss(&condition.text).map(|meant| {
         (
             meant,
@@ -197,14 +202,17 @@ fn report_no_call(condition: &ConditionText, owner: &Fields<'_, '_>) {
         )
     });
     let within = || {
-        let meant = condition::call_within(&condition.text)?;
+        // Where there are no members, a sentence may quote the conditions of a step that has some.
+        let meant = condition::call_within(&condition.text)
+            .filter(|meant| whose == Owner::Parallel || *meant == "ai")?;
         Some((
             meant,
             format!("write `{meant}(\"…\")` and nothing else; for what is beside it write further rules"),
         ))
     };
     let open = || {
-        condition::find_unclosed_call(&condition.text).map(|meant| (meant, "put `)` at its end".to_owned()))
+        let meant = condition::find_unclosed_call(&condition.text);
+        meant.map(|meant| (meant, "put `)` at its end".to_owned()))
     };
     if let Some((meant, hint)) = near.or_else(open).or_else(within) {
         let message = format!("`{}` is a text as any other, and no `{meant}(…)`", condition.text);
@@ -253,10 +261,12 @@ fn read_condition(condition: &ConditionText, owner: &Fields<'_, '_>, whose: Owne
         }
         Ok(kind) => {
             if kind == Condition::Text {
-                report_no_call(condition, owner);
+                report_no_call(condition, owner, whose);
             }
             kind
         }
+        // A sentence that quotes a condition of other steps is a text.
+        Err(_) if whose != Owner::Parallel && !condition.text.starts_with("ai(") => Condition::Text,
         Err((message, hint)) => {
             owner.push(Diagnostic::error(codes::INVALID_CONDITION, condition.span, message).hint(hint));
             Condition::Text
@@ -267,15 +277,21 @@ fn read_condition(condition: &ConditionText, owner: &Fields<'_, '_>, whose: Owne
 /// Reads `when(…)`. Only a step with an agent has an answer that it can be about.
 fn read_predicate(condition: &ConditionText, owner: &Fields<'_, '_>, whose: Owner, step: &str) -> Condition {
     let read = match whose {
-        Owner::Step | Owner::Member => predicate::parse_predicate(&condition.text, step),
-        Owner::Parallel | Owner::Monitor => Err((
+        Owner::Member => predicate::parse_predicate(&condition.text, step),
+        // What the answer alone decides is simpler.
+        Owner::Step => predicate::parse_predicate(&condition.text, step)
+            .or_else(|_| decisions::parse_when(&condition.text)),
+        Owner::Parallel | Owner::System => decisions::parse_when(&condition.text),
+        Owner::Monitor => Err((
             format!("`{}` is not supported here yet", condition.text),
             "`when(…)` can be a rule of a step with `structured_output`; write a text here",
         )),
     };
     match read {
         // `when(true)` alone needs no data; the predicates before it have their own finding.
-        Ok(kind @ Condition::Field(..)) if owner.nullable("structured_output").is_none() => {
+        Ok(kind @ Condition::Field(..))
+            if whose == Owner::Member && owner.nullable("structured_output").is_none() =>
+        {
             let message = format!("`{step}` has no `structured_output` that `{}` reads", condition.text);
             let finding = Diagnostic::error(codes::INVALID_CONDITION, condition.span, message);
             owner.push(finding.hint("add it, or write the condition as a text"));
@@ -283,7 +299,14 @@ fn read_predicate(condition: &ConditionText, owner: &Fields<'_, '_>, whose: Owne
         }
         Ok(kind) => kind,
         Err((message, hint)) => {
-            let finding = Diagnostic::error(codes::UNSUPPORTED_YET, condition.span, message);
+            let finding = match whose {
+                Owner::Member | Owner::Monitor => {
+                    Diagnostic::error(codes::UNSUPPORTED_YET, condition.span, message)
+                }
+                Owner::Step | Owner::Parallel | Owner::System => {
+                    Diagnostic::error(codes::INVALID_CONDITION, condition.span, message)
+                }
+            };
             owner.push(finding.hint(hint));
             Condition::Text
         }
@@ -346,22 +369,54 @@ fn next_of<'j>(rule: &Rule<'j>) -> Option<&'j str> {
 pub(in crate::takt) const FAILED: &str = "error";
 
 /// Warns of a rule that repeats its own step with unchanged input.
-fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str) {
+fn warn_of_self(rules: &[Rule<'_>], owner: &Fields<'_, '_>, step: &str, whose: Owner) {
     // A step named like an end has its own finding; these rules end the run.
     let is_end = matches!(step, COMPLETE | ABORT);
-    // What failed is done again.
-    let fails = |rule: &&Rule<'_>| match &rule.kind {
+    // A step that changes files works off a list, one visit after the other, up to the limit of the workflow.
+    let edits =
+        || owner.nullable("edit").is_some_and(|edit| edit.value.scalar_text().as_deref() == Some("true"));
+    let is_worked_off = whose == Owner::Step && edits();
+    // What failed is done again, and what values decide may have changed.
+    let may_differ = |rule: &&Rule<'_>| match &rule.kind {
         Condition::Any(words) => words.iter().all(|word| word == FAILED),
         Condition::All(word) => word == FAILED,
-        _ => false,
+        Condition::When { .. } => true,
+        _ => is_worked_off && says_that_more_is_left(&rule.condition.text),
     };
-    for rule in rules.iter().filter(|rule| !rule.asks_person && !rule.hidden && !is_end && !fails(rule)) {
+    for rule in rules.iter().filter(|rule| !rule.asks_person && !rule.hidden && !is_end && !may_differ(rule))
+    {
         if let Some(next) = rule.next.filter(|next| next.text == step) {
             let message = format!("`{}` of `{step}` leads to itself", rule.condition.text);
             let hint = "lead to another step, or let the rule ask a person with `requires_user_input`";
             owner.push(Diagnostic::warning(codes::SELF_NEXT, next.span, message).hint(hint));
         }
     }
+}
+
+/// Whether a condition says that a list is not worked off yet.
+fn says_that_more_is_left(condition: &str) -> bool {
+    const WORDS: [&str; 18] = [
+        "more",
+        "remain",
+        "left",
+        "next",
+        "continue",
+        "another",
+        "pending",
+        "unfinished",
+        "not all",
+        "still",
+        "残",
+        "続",
+        "次",
+        "まだ",
+        "未完了",
+        "剩",
+        "继续",
+        "还有",
+    ];
+    let text = condition.to_lowercase();
+    WORDS.iter().any(|word| text.contains(word))
 }
 
 /// Gives each rule a unique name. Names are compared as answers are: ignoring case.

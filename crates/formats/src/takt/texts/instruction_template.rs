@@ -1,19 +1,19 @@
 //! The syntax of instructions: `{task}`, `{report:file}` and others. Any other `{word}` is plain text.
 
 use std::cell::{OnceCell, RefCell};
-use std::collections::BTreeSet;
 
 use cuegate_flow::{
     Str,
     diagnostics::Diagnostic,
-    model::{Fact, FieldPath, Piece, Source},
+    model::{Fact, Piece, Source},
 };
 
 use crate::codes;
 use crate::findings::Findings;
 use crate::suggest::find_nearest_name;
-use crate::takt::answer_schema::STRUCTURED;
 use crate::takt::read::FacetText;
+use crate::takt::routing::expression::{Reference, Scope};
+use crate::takt::texts::step_values::{StepValues, TASK_PARTS, lines_key};
 use crate::templates::QuotedRanges;
 
 /// The values that an instruction can read, by placeholder name.
@@ -54,10 +54,8 @@ pub(crate) struct TextCompiler<'c> {
     pub(crate) reports: Vec<Str>,
     /// Whether `reports` may be incomplete because some steps could not be read.
     pub(crate) may_be_more: bool,
-    /// The steps whose answers hold data.
-    pub(crate) structured: Vec<Str>,
-    /// The data that texts read: steps and fields.
-    handed: RefCell<BTreeSet<(Str, Str)>>,
+    /// What steps hand on.
+    pub(crate) values: StepValues,
     /// Undeclared reports that were already reported.
     unwritten: RefCell<Vec<Str>>,
 }
@@ -79,15 +77,9 @@ impl<'c> TextCompiler<'c> {
             set,
             reports,
             may_be_more: false,
-            structured: Vec::new(),
-            handed: RefCell::default(),
+            values: StepValues::default(),
             unwritten: RefCell::default(),
         }
-    }
-
-    /// The data that the compiled texts read: steps and fields.
-    pub(crate) fn handed(&self) -> BTreeSet<(Str, Str)> {
-        self.handed.borrow().clone()
     }
 
     /// Compiles a text with placeholders.
@@ -104,9 +96,19 @@ impl<'c> TextCompiler<'c> {
             braces += 1;
             // A placeholder is on one line and contains no brace.
             let close = inner.find(['{', '}', '\n']).filter(|at| inner.as_bytes()[*at] == b'}');
-            if let Some(text) = close.and_then(|close| self.fixed(&inner[..close], body, reader)) {
+            if let Some(text) = close.and_then(|close| self.fixed(&inner[..close], body)) {
                 plain.push_str(&text);
                 rest = &inner[close.unwrap_or_default() + 1..];
+                continue;
+            }
+            if let (Some(at), Some(parts)) =
+                (close, close.and_then(|close| self.task_text(&inner[..close], body)))
+            {
+                if !plain.is_empty() {
+                    pieces.push(Piece::Text(std::mem::take(&mut plain).into()));
+                }
+                pieces.extend(parts);
+                rest = &inner[at + 1..];
                 continue;
             }
             let source = close.and_then(|close| self.source(&inner[..close], body, reader));
@@ -144,7 +146,7 @@ impl<'c> TextCompiler<'c> {
     }
 
     /// The text of a placeholder whose value does not change during a run.
-    fn fixed(&self, name: &str, body: &FacetText, reader: ReadingStep<'_>) -> Option<String> {
+    fn fixed(&self, name: &str, body: &FacetText) -> Option<String> {
         if let Some(var) = name.strip_prefix("var:") {
             // As in TAKT, so that an instruction can say what to do then.
             return Some(
@@ -154,48 +156,56 @@ impl<'c> TextCompiler<'c> {
         if name == "review_scope" {
             return Some(REVIEW_SCOPE.to_owned());
         }
-        let of_system_steps = ["context:", "effect:"].iter().any(|prefix| name.starts_with(prefix));
-        if of_system_steps && !name.contains(char::is_whitespace) {
-            let message = format!("`{{{name}}}` is not supported yet, and is not replaced");
-            self.warn(codes::UNSUPPORTED_YET, name, body, reader, message, "hand the value on in a report");
-        }
         None
     }
 
-    /// The data of a step in `{structured:STEP.FIELD}`. The step is one of the same call of a workflow.
-    fn data(&self, written: &str, name: &str, body: &FacetText, reader: ReadingStep<'_>) -> Option<Source> {
-        let (step, field) = written.trim().split_once('.').unwrap_or((written.trim(), ""));
-        let known = |prefix: &String| {
-            let own = format!("{prefix}{step}");
-            self.structured.iter().find(|known| ***known == *own)
+    /// The value that a step hands on, in `{structured:STEP.FIELD}`, `{context:STEP.NAME.FIELD}` or
+    /// `{effect:STEP.TYPE.FIELD}`. The step is one of the same call of a workflow.
+    fn data(
+        &self,
+        (scope, written): (Scope, &str),
+        name: &str,
+        body: &FacetText,
+        reader: ReadingStep<'_>,
+    ) -> Option<Source> {
+        let Some(reference) = Reference::parse(scope, written) else {
+            let message = format!("`{{{name}}}` is not replaced: it names no field");
+            self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, "write `STEP.FIELD`");
+            return None;
         };
-        let step = body.context.prefixes.iter().find_map(known);
-        match (step, FieldPath::parse(&format!("{STRUCTURED}.{field}"))) {
-            (Some(step), Some(_)) => {
-                let key = Str::from(field);
-                self.handed.borrow_mut().insert((step.clone(), key.clone()));
-                Some(Source::Handoff { step: step.clone(), key })
-            }
-            (Some(_), None) => {
-                let message = format!("`{{{name}}}` is not replaced: it names no field");
-                self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, "write `STEP.FIELD`");
-                None
-            }
-            (None, _) => {
-                let hint = "name a step that has it, as `{structured:STEP.FIELD}`";
-                let message =
-                    format!("`{{{name}}}` is not replaced: it names no step with `structured_output`");
-                self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, hint);
+        match self.values.find(&reference, &body.context.prefixes) {
+            Ok((step, key)) => Some(Source::Handoff { step, key }),
+            Err(unknown) => {
+                let message = format!("`{{{name}}}` is not replaced: {}", unknown.message);
+                self.warn(codes::UNKNOWN_PLACEHOLDER, name, body, reader, message, &unknown.hint);
                 None
             }
         }
     }
 
+    /// The parts of the text of a planned task, if the placeholder means one that is made of other fields.
+    fn task_text(&self, name: &str, body: &FacetText) -> Option<Vec<Piece>> {
+        let reference = Reference::parse(Scope::Structured, name.strip_prefix("structured:")?)?;
+        let prefixes = &body.context.prefixes;
+        if !self.values.is_made_text(&reference, prefixes) {
+            return None;
+        }
+        let mut pieces = Vec::new();
+        for (index, (field, heading)) in TASK_PARTS.into_iter().enumerate() {
+            let before = if index == 0 { "" } else { "\n\n" };
+            pieces.push(Piece::Text(format!("{before}## {heading}\n\n").into()));
+            let part = Reference { field: field.to_owned(), ..reference.clone() };
+            let (step, _) = self.values.find(&part, prefixes).ok()?;
+            let key: Str = lines_key(field).into();
+            self.values.hand_on(&step, &key);
+            pieces.push(Piece::Value(Source::Handoff { step, key }));
+        }
+        Some(pieces)
+    }
+
     fn source(&self, name: &str, body: &FacetText, reader: ReadingStep<'_>) -> Option<Source> {
-        if let Some(written) =
-            name.strip_prefix("structured:").filter(|_| !name.contains(char::is_whitespace))
-        {
-            return self.data(written, name, body, reader);
+        if let Some(data) = Scope::split(name, ':').filter(|_| !name.contains(char::is_whitespace)) {
+            return self.data(data, name, body, reader);
         }
         if let Some(report) = name.strip_prefix(REPORT).and_then(|rest| rest.strip_prefix(':')) {
             let written = report.trim();

@@ -3,3 +3,4 @@
 pub(super) mod instruction_template;
 pub(super) mod prompt;
 pub(super) mod prompt_texts;
+pub(super) mod step_values;

@@ -128,3 +128,9 @@ pub(in crate::takt) const GATE_MEND_HERE: &str =
     "\nMend the cause, and then answer as before, with all of it.\n";
 pub(in crate::takt) const GATE_MEND: &str =
     "\nMend the cause, and then answer as before. What you were asked to do is repeated below.\n\n";
+/// What an agent is told that settles conflicts.
+pub(in crate::takt) const RESOLVE_CONFLICTS: &str = "\
+The base of a pull request is to be merged into its branch, and both sides changed the files below. Settle the conflicts: \
+keep what each side meant to do. Read the project where you need to know more, and change no file.\n\nAnswer with one JSON \
+object: `files`, a list with an entry for each of these files and no others, each with `path` and `content`: the whole text \
+of the file, without the marks around the conflicts.\n\nThe files, as a list with `path` and `text`:\n\n";

@@ -201,7 +201,9 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
                 Answer { output: Some(output), provider: "scripted".to_owned(), ..Answer::default() };
             Completion::Answered { ask: id, answer: Box::new(answer), seen: None }
         }
-        Command::Probe(_) | Command::Effect(_) => unreachable!("these registries ask for neither"),
+        Command::Probe(_) | Command::Effect(_) | Command::Read(_) => {
+            unreachable!("these registries ask for none of them")
+        }
     }
 }
 

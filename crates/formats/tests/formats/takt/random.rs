@@ -278,7 +278,9 @@ fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
             Completion::Executed { id, exec, seen: None }
         }
         Command::Ask(ask) => asked(case, seed, ask),
-        Command::Probe(_) | Command::Effect(_) => unreachable!("pieces ask for neither"),
+        Command::Probe(_) | Command::Effect(_) | Command::Read(_) => {
+            unreachable!("pieces ask for none of them")
+        }
     }
 }
 

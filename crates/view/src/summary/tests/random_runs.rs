@@ -46,7 +46,7 @@ fn assert_agrees(scene: &Scene, view: &RunView) {
         .iter()
         .map(|command| match command {
             Command::Ask(ask) => Some(ask.kind),
-            Command::Exec(_) | Command::Probe(_) | Command::Effect(_) => None,
+            Command::Exec(_) | Command::Probe(_) | Command::Effect(_) | Command::Read(_) => None,
         })
         .collect();
     let shown: Vec<_> = view

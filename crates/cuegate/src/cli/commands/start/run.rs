@@ -124,9 +124,11 @@ pub(in crate::cli::commands) fn run_after(
         set.extend(issue_names());
     }
     let config = config::load_config(place.home.root())?;
+    let usual = read_options::read_load_options(place, &path, &location, args.phases)?;
     let how = RecordedLoadOptions {
         interactive: may_ask_person(&location),
-        ..read_options::read_load_options(place, &path, &location, args.phases)?
+        iterations_max: args.max_iterations.or(usual.iterations_max),
+        ..usual
     };
     let definition = load_as(&location, &set, &how)?;
     let Some(flow) = definition.flow.clone() else {

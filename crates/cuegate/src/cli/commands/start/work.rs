@@ -127,9 +127,11 @@ fn prepare_batch(
     if let Some(pair) = args.set.iter().find(|pair| !pair.contains('=')) {
         return Err(Failure::usage(format!("`--set {pair}` has no value"), "write `--set NAME=VALUE`"));
     }
+    let usual = read_options::read_load_options(place, agent, &location, args.phases)?;
     let how = RecordedLoadOptions {
         interactive: false,
-        ..read_options::read_load_options(place, agent, &location, args.phases)?
+        iterations_max: args.max_iterations.or(usual.iterations_max),
+        ..usual
     };
     let names = [&set[..], &run::issue_names()].concat();
     let definition = load_as(&location, &names, &how)?;

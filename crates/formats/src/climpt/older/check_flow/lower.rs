@@ -262,6 +262,7 @@ impl CheckedStepLowering<'_, '_, '_, '_> {
                 reports: Vec::new(),
                 fused: None,
                 blocked_mark: None,
+                delay_ms: 0,
                 guard: None,
             }),
             gate,
