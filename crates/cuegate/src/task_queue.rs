@@ -148,14 +148,15 @@ fn name_of(text: &str) -> String {
     if name.is_empty() { "task".to_owned() } else { name }
 }
 
-/// Writes a file so that nobody sees half of it.
+/// Writes a file so that nobody sees half of it. The name of the new file is fixed: what a kill leaves is replaced by the next
+/// write, and the lock keeps writers apart.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("failed to write `{}`: {error}", path.display());
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let new = path.with_added_extension("new");
+    let mut file = File::create(&new).map_err(failed)?;
     std::io::Write::write_all(&mut file, bytes).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
-    Ok(())
+    file.sync_all().map_err(failed)?;
+    fs::rename(&new, path).map_err(failed)
 }

@@ -9,6 +9,10 @@ use super::git::Git;
 
 /// The time limit of a fetch or a push.
 const REMOTE_MAX: Duration = Duration::from_secs(10 * 60);
+/// How often a push is repeated that another one was in the way of, and the pause before.
+const PUSH_AGAIN: (u32, Duration) = (3, Duration::from_secs(1));
+/// What git says then: the branch is locked at the remote, or is no longer what was read.
+const TAKEN: [&str; 3] = ["cannot lock ref", "stale info", "reference already exists"];
 /// The longest text of a file with conflicts that is shown to an agent, in bytes.
 const CONFLICT_MAX: usize = 200_000;
 
@@ -61,7 +65,39 @@ pub fn merge_on_remote(
     message: &str,
     resolved: &[ResolvedFile],
 ) -> Result<RemoteMerge, WorktreeError> {
-    let RemoteBranches { remote, into, from } = branches;
+    retry_taken_push(
+        || merge_once(repo, &branches, message, resolved),
+        |merged| match merged {
+            RemoteMerge::Refused(why) => Some(why),
+            RemoteMerge::Pushed(_) | RemoteMerge::UpToDate | RemoteMerge::Conflicts(_) => None,
+        },
+    )
+}
+
+/// Repeats a push that another one was in the way of: that of a run which was killed goes on at the remote for a moment.
+pub(super) fn retry_taken_push<T>(
+    mut push: impl FnMut() -> Result<T, WorktreeError>,
+    refusal: impl Fn(&T) -> Option<&String>,
+) -> Result<T, WorktreeError> {
+    let mut pushed = push()?;
+    for _ in 0..PUSH_AGAIN.0 {
+        let is_taken = |why: &String| TAKEN.iter().any(|words| why.contains(words));
+        if !refusal(&pushed).is_some_and(is_taken) {
+            break;
+        }
+        std::thread::sleep(PUSH_AGAIN.1);
+        pushed = push()?;
+    }
+    Ok(pushed)
+}
+
+fn merge_once(
+    repo: &Path,
+    branches: &RemoteBranches<'_>,
+    message: &str,
+    resolved: &[ResolvedFile],
+) -> Result<RemoteMerge, WorktreeError> {
+    let &RemoteBranches { remote, into, from } = branches;
     let git = set_fallback_author(Git::new(repo).within(REMOTE_MAX), repo)?;
     let heads = match claim::heads_of(repo, remote)? {
         Ok(heads) => heads,
@@ -149,6 +185,15 @@ pub fn create_on_remote(
     name: &str,
     from: &str,
 ) -> Result<Result<bool, String>, WorktreeError> {
+    retry_taken_push(|| create_once(repo, remote, name, from), |created| created.as_ref().err())
+}
+
+fn create_once(
+    repo: &Path,
+    remote: &str,
+    name: &str,
+    from: &str,
+) -> Result<Result<bool, String>, WorktreeError> {
     let git = Git::new(repo).within(REMOTE_MAX);
     let heads = match claim::heads_of(repo, remote)? {
         Ok(heads) => heads,
@@ -165,7 +210,9 @@ pub fn create_on_remote(
     if let Err(why) = separate_git_failure(git.run(&fetch))? {
         return Ok(Err(format!("`{remote}` cannot be fetched: {why}")));
     }
+    // Only if nobody has made it meanwhile.
+    let lease = format!("--force-with-lease=refs/heads/{name}:");
     let target = format!("{commit}:refs/heads/{name}");
-    let pushed = separate_git_failure(git.run(&["push", "--quiet", "--", remote, &target]))?;
+    let pushed = separate_git_failure(git.run(&["push", "--quiet", &lease, "--", remote, &target]))?;
     Ok(pushed.map(|()| true).map_err(|why| format!("`{remote}` refused `{name}`: {why}")))
 }

@@ -7,14 +7,12 @@ use std::time::Duration;
 use super::super::claim;
 use super::super::error::WorktreeError;
 use super::super::git::Git;
+use super::super::remote_branches::retry_taken_push;
 use super::contents::RunWork;
 use super::{Branches, Outcome, check_branch, merged_tree, separate_git_failure, set_fallback_author};
 
 /// The time limit of a push and of hooks.
 const PUSH_MAX: Duration = Duration::from_secs(10 * 60);
-
-/// How often a push to a locked branch is repeated, and the pause before.
-const PUSH_AGAIN: (u32, Duration) = (3, Duration::from_secs(1));
 
 /// Pushes the base if this run merged its work into it, else the branch of the run. Nothing is pushed if the run changed
 /// nothing, and no commit that the remote lacks and the run did not make is pushed with its branch. A remote branch that has
@@ -35,17 +33,7 @@ pub fn push_run_work(
     if !has_work(repo, at, work)? {
         return Ok(Ok("nothing to push: the run changed nothing".to_owned()));
     }
-    let mut pushed = push_once(repo, at, work, remote, message)?;
-    for _ in 0..PUSH_AGAIN.0 {
-        // Another push holds the branch: that of a run which was killed goes on at the remote for a moment.
-        let is_locked = pushed.as_ref().is_err_and(|why| why.contains("cannot lock ref"));
-        if !is_locked {
-            break;
-        }
-        std::thread::sleep(PUSH_AGAIN.1);
-        pushed = push_once(repo, at, work, remote, message)?;
-    }
-    Ok(pushed)
+    retry_taken_push(|| push_once(repo, at, work, remote, message), |pushed| pushed.as_ref().err())
 }
 
 /// Whether the branch of the run changes anything of the commit that it started from.
