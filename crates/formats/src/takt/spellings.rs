@@ -29,6 +29,14 @@ pub(super) fn find_renamed_entry<'j>(
     (name, Some(entry))
 }
 
+/// The key that names the persona: before version 0.8, `agent`.
+pub(super) fn find_persona_key(fields: &Fields<'_, '_>) -> &'static str {
+    fields.shunned("agent");
+    find_renamed_entry(fields, "persona", &["agent"]).0
+}
+
+/// Keys that steps had before version 0.8.
+const OF_AGENTS: [&str; 3] = ["agent", "agent_name", "report"];
 /// Keys that pieces got after version 0.8, up to 0.33.
 const OF_PIECES: [&str; 3] = ["piece_config", "provider_options", "tags"];
 /// Keys that their steps got.
@@ -36,10 +44,16 @@ const OF_MOVEMENTS: [&str; 3] = ["required_permission_mode", "team_leader", "pro
 
 /// What a definition is, as `TAKT workflow`: the last version of the generation with its keys.
 pub(super) fn describe_format(root: &Json) -> &'static str {
+    let has = |of: &Json, keys: &[&str]| keys.iter().any(|key| of.get(key).is_some());
+    let all = ["steps", "movements"].into_iter().flat_map(|key| items_of_key(root, key));
+    let is_oldest = |step: &'_ Json| has(step, &OF_AGENTS);
+    let mut with_members = all.flat_map(|step| std::iter::once(step).chain(items_of_key(step, "parallel")));
+    if with_members.any(is_oldest) {
+        return "TAKT workflow with the keys of 0.7";
+    }
     if root.get("steps").is_some() {
         return "TAKT workflow";
     }
-    let has = |of: &Json, keys: &[&str]| keys.iter().any(|key| of.get(key).is_some());
     let sections = ["personas", "policies", "knowledge", "instructions", "report_formats"];
     // A name without its section is a file of that name.
     let names = |step: &Json| {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
-pub(in crate::takt) use self::layers::Layers;
+pub(in crate::takt) use self::layers::{HOME, Layers};
 pub(in crate::takt) use self::parsed_files::ParsedFiles;
 pub(in crate::takt) use self::pools::{FacetName, PoolCandidate, Pools};
 pub(in crate::takt) use self::step::{

@@ -16,6 +16,7 @@ use super::selection::{SelectableTexts, Selection};
 use super::step::StepReader;
 use super::team::{StepOfLeader, Team};
 use crate::codes;
+use crate::takt::spellings;
 use crate::values::json::{Fields, Json, Kind, Text};
 
 /// The settings of a step that asks an agent.
@@ -110,8 +111,11 @@ impl StepReader<'_, '_, '_> {
                 self.notes.approximate(entry.key_span, "companions do not speak while an agent works");
             }
         }
-        let persona = fields.filled("persona").map(|reference| self.read_persona(reference, fields));
-        let title = fields.filled("persona_name").map(|text| text.text);
+        let persona = fields.filled(spellings::find_persona_key(fields));
+        let persona = persona.map(|reference| self.read_persona(reference, fields));
+        fields.shunned("agent_name");
+        let title = spellings::find_renamed_entry(fields, "persona_name", &["agent_name"]).0;
+        let title = fields.filled(title).map(|text| text.text);
         let policies = self.read_texts(fields, "policy", Section::Policies);
         let knowledge = self.read_texts(fields, "knowledge", Section::Knowledge);
         let (selectable, selection) = self.read_dynamic_facets(fields, step).unzip();
@@ -122,7 +126,6 @@ impl StepReader<'_, '_, '_> {
             true => self.read_instruction(fields),
             false => Some(self.default_instruction(fields, step, needs_instruction && !leads)),
         };
-        fields.misplaced(&["report"], "output_contracts");
         let refresh = self.has_session_refresh(fields);
         let session_key = fields.filled("session_key").map(|text| text.text.trim());
         let previous = fields.boolean("pass_previous_response").is_none_or(|(value, _)| value);

@@ -123,7 +123,7 @@ fn read_monitor<'j>(
         judge.stray(key, "the agent of a run and its options are chosen in cuegate.toml");
     }
     judge.strays(&["policy", "knowledge"], "a judge of a loop reads its persona and its instruction");
-    let persona = judge.filled("persona").map(|reference| {
+    let persona = judge.filled(spellings::find_persona_key(&judge)).map(|reference| {
         let reference = Text { text: reference.text.trim(), ..reference };
         let body = sections.resolve(Section::Personas, reference, &judge);
         let keyed = sections.has(Section::Personas, reference.text)

@@ -24,6 +24,9 @@ const CAPABILITIES: [(&str, &[&str]); 3] = [
 /// The permission modes, from the least to the most.
 const MODES: [&str; 3] = ["readonly", "edit", "full"];
 
+/// What modes were called before version 0.4. `default` was as no mode.
+const OLDER_MODES: [(&str, &str); 2] = [("acceptEdits", "edit"), ("bypassPermissions", "full")];
+
 /// The tools of an agent, as its step or its workflow lists them.
 #[derive(Debug, Clone)]
 pub(crate) struct ToolList {
@@ -190,7 +193,13 @@ impl PermissionKeys {
 
 /// Reads a key with a permission mode.
 pub(super) fn read_mode(fields: &Fields<'_, '_>, key: &'static str) -> Option<Mode> {
-    fields.one_of(key, &MODES)
+    match fields.text(key)?.text {
+        "default" if key == "permission_mode" => None,
+        older => match OLDER_MODES.iter().find(|(mode, _)| *mode == older) {
+            Some((_, mode)) if key == "permission_mode" => Some((mode, fields.text(key)?.span)),
+            _ => fields.one_of(key, &MODES),
+        },
+    }
 }
 
 /// What a leader may do: read, as others do the work.

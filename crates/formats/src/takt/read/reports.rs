@@ -8,6 +8,7 @@ use cuegate_flow::{
 use super::report_names::FileNames;
 use super::sections::{FacetText, Section, Sections, is_path};
 use crate::codes;
+use crate::takt::spellings;
 use crate::values::json::{Entry, Fields, Json, Kind, Text};
 
 /// A report that a step must write.
@@ -31,18 +32,35 @@ const NAME_BYTES_MAX: usize = 200;
 /// A key of a report without effect.
 const USE_JUDGE: &str = "use_judge";
 
-/// Reads `output_contracts` of a step.
+/// Reads `output_contracts` of a step, or what it was before version 0.8: `report`, a name, one report or a list.
 pub(crate) fn read_reports(
     owner: &Fields<'_, '_>,
     sections: &Sections<'_, '_>,
     step: &str,
 ) -> Vec<ReportDefinition> {
-    let Some(contracts) = owner.object("output_contracts") else { return Vec::new() };
+    owner.shunned("report");
     let mut reports = Vec::new();
-    for item in contracts.items("report") {
-        read_report(item, &contracts, sections, step, &mut reports);
+    match spellings::find_renamed_entry(owner, "output_contracts", &["report"]) {
+        (_, None) => return reports,
+        ("report", Some(entry)) => match &entry.value.kind {
+            Kind::Null => {}
+            Kind::List(items) => {
+                items.iter().for_each(|item| read_report(item, owner, sections, step, &mut reports));
+            }
+            Kind::Object(_) => read_report(&entry.value, owner, sections, step, &mut reports),
+            _ => match owner.filled("report") {
+                Some(name) => add_report(name, sections, None, None, None, owner, &mut reports),
+                None => return reports,
+            },
+        },
+        _ => {
+            let Some(contracts) = owner.object("output_contracts") else { return reports };
+            for item in contracts.items("report") {
+                read_report(item, &contracts, sections, step, &mut reports);
+            }
+            contracts.finish();
+        }
     }
-    contracts.finish();
     let (mut seen, mut names) = (Vec::<ReportDefinition>::new(), FileNames::default());
     for report in reports {
         match names.clash(&report.name).map(|at| &seen[at]) {

@@ -15,7 +15,7 @@ use crate::codes;
 use crate::source::files::join_path;
 use crate::source::loader::{LoadedFile, SourceLoader};
 use crate::suggest::add_suggestion;
-use crate::takt::compose::{INSTALL, WorkflowScope};
+use crate::takt::compose::{HOME, INSTALL, WorkflowScope};
 use crate::values::json::{Fields, Kind, Text};
 
 /// One of the maps.
@@ -49,13 +49,13 @@ impl Section {
     }
 
     /// The folders of files that a bare name means: of current versions, and of older ones.
-    fn folders(self) -> [&'static str; 2] {
+    fn folders(self) -> &'static [&'static str] {
         match self {
-            Section::Personas => ["facets/personas", "personas"],
-            Section::Policies => ["facets/policies", "policies"],
-            Section::Knowledge => ["facets/knowledge", "knowledge"],
-            Section::Instructions => ["facets/instructions", "instructions"],
-            Section::ReportFormats => ["facets/output-contracts", "output-contracts"],
+            Section::Personas => &["facets/personas", "personas", "agents"],
+            Section::Policies => &["facets/policies", "policies"],
+            Section::Knowledge => &["facets/knowledge", "knowledge"],
+            Section::Instructions => &["facets/instructions", "instructions"],
+            Section::ReportFormats => &["facets/output-contracts", "output-contracts"],
         }
     }
 
@@ -264,7 +264,7 @@ impl<'d, 'f> Sections<'d, 'f> {
 
     /// The file of a facet that a name means.
     fn facet(&self, section: Section, name: &str) -> Option<String> {
-        self.scope().layers.find(self.loader, &section.folders(), name, &[".md"])
+        self.scope().layers.find(self.loader, section.folders(), name, &[".md"])
     }
 
     /// Warns of a name without a file: TAKT takes the name for the text.
@@ -281,11 +281,21 @@ impl<'d, 'f> Sections<'d, 'f> {
     /// Reads a file at a path relative to the workflow's folder.
     fn file(&self, path: Text<'_>) -> Option<FacetText> {
         let found = &self.loader.found;
-        let Some(joined) = join_path(&self.scope().folder, path.text).filter(|_| !path.text.starts_with('~'))
-        else {
+        let joined = match path.text.strip_prefix(HOME) {
+            // Before version 0.8, the personas of TAKT lay there as well.
+            Some(inside) if inside.starts_with('/') => {
+                let leads_out = inside.split('/').any(|part| part == "..");
+                join_path(HOME, &inside[1..]).filter(|_| !leads_out)
+            }
+            _ => join_path(&self.scope().folder, path.text).filter(|_| !path.text.starts_with('~')),
+        };
+        let Some(joined) = joined else {
             let message = format!("`{}` leads out of the folder above the workflow's", path.text);
             let finding = Diagnostic::error(codes::ESCAPES_ROOT, path.span, message);
-            found.push(finding.hint("keep the files of a workflow in the project, or beside its folder"));
+            found.push(
+                finding
+                    .hint("keep the files of a workflow in the project, beside its folder, or in `~/.takt`"),
+            );
             return None;
         };
         self.file_at(&joined, path.span)

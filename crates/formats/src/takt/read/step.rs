@@ -79,7 +79,7 @@ const WITHOUT_EFFECT_IN_PARALLEL: [&str; 6] =
     ["tags", "capabilities", "provider_options", "promotion", "completion_retry", "review_completion"];
 
 /// The keys that configure an agent. A parallel step cannot have them.
-const OF_AGENT: [&str; 19] = [
+const OF_AGENT: [&str; 20] = [
     "structured_output",
     "persona",
     "persona_name",
@@ -97,6 +97,7 @@ const OF_AGENT: [&str; 19] = [
     "provider",
     "model",
     "agent",
+    "agent_name",
     "report",
     "answer_agent",
 ];
