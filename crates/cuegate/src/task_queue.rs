@@ -58,14 +58,30 @@ impl TaktQueue {
         Ok(file)
     }
 
-    /// Notes the state of a task. A task that somebody removed meanwhile stays removed.
+    /// Notes the state of a task. A task that somebody removed meanwhile stays removed. `is_late`: only if an earlier note is
+    /// missing, not over what a person wrote since.
     ///
     /// # Errors
     /// When the list cannot be read or written, with the reason.
-    pub(crate) fn note_status(&self, name: &str, status: &str, run: &str) -> Result<(), String> {
+    pub(crate) fn note_status(
+        &self,
+        name: &str,
+        status: &str,
+        run: &str,
+        is_late: bool,
+    ) -> Result<(), String> {
         let _lock = self.lock()?;
         let (text, tasks) = self.read()?;
-        let is_there = tasks.iter().any(|task| task.name == name);
+        let known = tasks.iter().find(|task| task.name == name);
+        let is_there = known.is_some();
+        let is_open = |task: &TaktTask| match task.status.as_str() {
+            "running" => task.run.as_deref().is_none_or(|noted| noted == run),
+            "pending" => task.run.is_none(),
+            _ => false,
+        };
+        if is_late && !known.is_some_and(is_open) {
+            return Ok(());
+        }
         match with_takt_status(TASK_LIST, &text, name, status, run) {
             Some(whole) => self.write(&whole),
             None if is_there => Err(format!("the entry of `{name}` in `{TASK_LIST}` cannot be changed")),

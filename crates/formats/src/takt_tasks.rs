@@ -24,6 +24,8 @@ pub struct TaktTask {
     pub workflow: Option<String>,
     /// The branch on which it is done.
     pub branch: Option<String>,
+    /// The branch from which it starts.
+    pub base: Option<String>,
     /// The issue on GitHub that it is about.
     pub issue: Option<u64>,
     /// The run that does or did it.
@@ -38,7 +40,7 @@ pub fn read_takt_tasks(path: &str, text: &str) -> Result<Vec<TaktTask>, TaskList
     let (mut sources, found) = (Sources::default(), Findings::default());
     let file = sources.add(path, text);
     let line = |span: Span| sources.locate(span).line;
-    if text.trim().is_empty() {
+    if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Vec::new());
     }
     let parsed = yaml::parse(text, file, &found);
@@ -74,6 +76,7 @@ pub fn read_takt_tasks(path: &str, text: &str) -> Result<Vec<TaktTask>, TaskList
             status: status.to_string(),
             content: text("content").or(text("task")).map(|text| text.to_string()),
             folder: text("task_dir").map(|text| text.to_string()),
+            base: text("base_branch").map(|text| text.to_string()),
             workflow: text("workflow").or(text("piece")).map(|text| text.to_string()),
             branch: text("branch").map(|text| text.to_string()),
             issue: text("issue").and_then(|number| number.parse().ok()),
@@ -112,7 +115,11 @@ pub fn with_takt_task(
         });
     }
     let mut whole = match known.is_empty() {
-        true => "tasks:\n".to_owned(),
+        // The other keys and the comments stay, before the list.
+        true => {
+            let others = text.lines().filter(|line| !line.starts_with("tasks:"));
+            others.chain(["tasks:"]).map(|line| format!("{line}\n")).collect()
+        }
         false => format!("{}\n", text.trim_end()),
     };
     for (index, (key, value)) in entry.iter().enumerate() {
@@ -190,11 +197,15 @@ mod tests {
     #[test]
     fn a_task_is_added_at_the_end() {
         let entry = [("name", json!("three: \"x\"")), ("status", json!("pending")), ("issue", json!(7))];
-        for text in ["", "tasks: []\n", LIST] {
+        for text in
+            ["", "# Ask Ann.\n", "# Ask Ann.\ntasks: []\nowner: ann # and Ben\n# end\n", "tasks:\n", LIST]
+        {
             let whole = with_takt_task("tasks.yaml", text, &entry).unwrap();
             let tasks = read_takt_tasks("tasks.yaml", &whole).unwrap();
             let last = tasks.last().unwrap();
             assert_eq!((&*last.name, last.issue), ("three: \"x\"", Some(7)), "{whole}");
+            let is_kept = |line: &str| line.starts_with("tasks:") || whole.lines().any(|kept| kept == line);
+            assert!(text.lines().all(is_kept), "{whole}");
         }
         assert!(with_takt_task("tasks.yaml", "tasks:\n- name: a\n  status: x\nother: 1\n", &entry).is_err());
     }

@@ -7,12 +7,15 @@ use std::{
 
 use cuegate_engine::{ClaimOutcome, EarlierRun, EffectKind, QueueRead, QueueSource, StopKind, Task};
 use cuegate_flow::model::BlobRef;
-use cuegate_formats::{is_takt_task_list, read_takt_tasks, read_tasks};
-use cuegate_journal::{Journal, Owner, RunId};
+use cuegate_formats::{TaktTask, is_takt_task_list, read_takt_tasks, read_tasks, with_takt_status};
+use cuegate_journal::{Journal, Liveness, Owner, RunId};
 use cuegate_runner::{
     github::Github,
     now_ms, read_batch,
-    worktree::claim::{self, BranchHolder, ClaimResult, Claimant},
+    worktree::{
+        claim::{self, BranchHolder, ClaimResult, Claimant},
+        current_branch,
+    },
 };
 use cuegate_view::{clean_to_one_line, format_rfc3339, shorten_end};
 
@@ -20,6 +23,8 @@ use super::run_of_task;
 use crate::task_queue::{TASK_LIST, read_task_text};
 use crate::text_file::read_text;
 
+/// The states in which a task of TAKT's list calls for no work.
+const SETTLED: [&str; 4] = ["completed", "failed", "exceeded", "pr_failed"];
 /// The columns of a title.
 const TITLE_MAX: usize = 72;
 
@@ -72,7 +77,7 @@ impl Queue {
                 Ok(QueueRead { claims: self.claims(&tasks, remote, known)?, tasks, before: Vec::new() })
             }
             QueueSource::File { path } if is_task_list(Path::new(path)) => {
-                list_takt_tasks(Path::new(path), known.agent)
+                list_takt_tasks(&self.root, Path::new(path), known)
             }
             QueueSource::File { path } => {
                 let tasks = file_tasks(Path::new(path))?;
@@ -269,27 +274,49 @@ impl Queue {
 
 /// Whether a file is the list of tasks of TAKT.
 pub(super) fn is_task_list(path: &Path) -> bool {
-    path.ends_with(TASK_LIST) && read_text(path).is_ok_and(|text| is_takt_task_list(&text))
+    path.ends_with(TASK_LIST)
 }
 
 /// The pending tasks of TAKT's list, and why some of them are not taken.
-fn list_takt_tasks(path: &Path, workflow: &str) -> Result<QueueRead, String> {
+fn list_takt_tasks(repo: &Path, path: &Path, known: &QueueContext<'_>) -> Result<QueueRead, String> {
     let shown = path.display();
     let text = read_text(path).map_err(|error| format!("failed to read `{shown}`: {error}"))?;
     let listed = read_takt_tasks(&path.to_string_lossy(), &text)
         .map_err(|error| format!("{shown}:{}: {}; {}", error.line, error.message, error.hint))?;
     let root = path.ancestors().nth(2).unwrap_or(Path::new("."));
+    let here = current_branch(repo).ok().flatten();
+    let is_settled = |task: &TaktTask| SETTLED.contains(&task.status.as_str());
     let (mut tasks, mut left) = (Vec::new(), Vec::new());
-    for listed in listed.into_iter().filter(|listed| listed.status == "pending") {
-        let text = read_task_text(root, &listed);
-        let why = match (&text, &listed.workflow, &listed.branch) {
+    for listed in listed.into_iter().filter(|listed| !is_settled(listed)) {
+        let task = read_task_text(root, &listed);
+        let is_pending = listed.status == "pending";
+        let why = match (&task, &listed.workflow, &listed.branch, &listed.base) {
+            _ if listed.status == "running" => match find_interrupted_run(&listed, known) {
+                Some(run) => Some(format!("its run was interrupted: `cuegate resume {run}` goes on")),
+                None => continue,
+            },
+            _ if !is_pending => Some(format!("line {}: `{}` is no status", listed.line, listed.status)),
             (Err(why), ..) => Some(why.clone()),
-            (_, Some(other), _) if other != workflow => Some(format!("it is for the workflow `{other}`")),
-            (_, _, Some(branch)) => Some(format!("it continues the branch `{branch}`: `takt run` does that")),
+            (_, Some(other), ..) if other != known.agent => Some(format!("it is for the workflow `{other}`")),
+            (_, _, Some(branch), _) => {
+                Some(format!("it continues the branch `{branch}`: `takt run` does that"))
+            }
+            (_, _, _, Some(base)) if here.as_ref() != Some(base) => {
+                Some(format!("it starts from the branch `{base}`: check that out"))
+            }
+            // Otherwise it would be done again by the next batch.
+            _ if with_takt_status(&path.to_string_lossy(), &text, &listed.name, "running", "probe")
+                .is_none() =>
+            {
+                Some(format!(
+                    "line {}: its status cannot be changed: write each key on a line of its own",
+                    listed.line
+                ))
+            }
             _ => None,
         };
         left.extend(why.map(|why| (listed.name.clone(), why)));
-        let text = text.unwrap_or_default();
+        let text = task.unwrap_or_default();
         let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned();
         tasks.push(Task {
             key: listed.name.clone(),
@@ -303,9 +330,23 @@ fn list_takt_tasks(path: &Path, workflow: &str) -> Result<QueueRead, String> {
     Ok(QueueRead { before: Vec::new(), tasks, claims: left })
 }
 
+/// The run of a task that is noted as running, if no process goes on with it.
+fn find_interrupted_run(task: &TaktTask, known: &QueueContext<'_>) -> Option<RunId> {
+    let run: RunId = task.run.as_ref()?.parse().ok()?;
+    let is = super::run_of(known.runs, run.as_str()).ok()?;
+    let holder = known.runs.holder(&run).ok().flatten();
+    let lives = holder.is_some_and(|lease| lease.owner.liveness() != Liveness::Dead);
+    (is.stop == StopKind::Suspended && !lives).then_some(run)
+}
+
 fn file_tasks(path: &Path) -> Result<Vec<Task>, String> {
     let shown = path.display();
     let text = read_text(path).map_err(|error| format!("failed to read `{shown}`: {error}"))?;
+    if is_takt_task_list(&text) {
+        return Err(format!(
+            "{shown} is a list of tasks of TAKT: work it off as `{TASK_LIST}` of the project"
+        ));
+    }
     let listed = read_tasks(&path.to_string_lossy(), &text)
         .map_err(|error| format!("{shown}:{}: {}; {}", error.line, error.message, error.hint))?;
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();

@@ -138,7 +138,7 @@ impl Worker<'_> {
         if task.text.is_some() {
             args.push("--input=-".into());
         }
-        self.note_status(&key, "running", run.as_str());
+        self.note_status(&key, "running", run.as_str(), false);
         (self.tell)(BatchMessage::Line(format!("{}: run {run} starts: {}", task.name, task.title)));
         let at = self.home.root().join(here);
         let child =
@@ -165,7 +165,7 @@ impl Worker<'_> {
         if matches!(is, StopKind::Completed | StopKind::Failed | StopKind::Waiting) {
             let run = taken.run.unwrap_or_default();
             let stopped = run_of(&*self.runs, &run).map_err(HaltReason::Broken)?;
-            self.note_stopped(key, &run, &stopped);
+            self.note_stopped(key, &run, &stopped, false);
             self.writer.write(BatchEvent::RunStopped { task: key.to_owned(), stopped })?;
             return self.settle(key).await;
         }
@@ -248,7 +248,7 @@ impl Worker<'_> {
         let why = trouble.map(|why| format!(" ({why})")).unwrap_or_default();
         (self.tell)(BatchMessage::Line(format!("{name}: run {run}: {}{why}", stopped.state)));
         let is_refused = stopped.stop == StopKind::NotStarted && code == Some(i32::from(exit::ENVIRONMENT));
-        self.note_stopped(&key, &run, &stopped);
+        self.note_stopped(&key, &run, &stopped, false);
         self.writer.write(BatchEvent::RunStopped { task: key.clone(), stopped })?;
         self.settle(&key).await?;
         // The other tasks would end in the same way.
@@ -264,18 +264,18 @@ impl Worker<'_> {
     }
 
     /// Notes in TAKT's list of tasks what became of one.
-    fn note_status(&mut self, task: &str, status: &str, run: &str) {
+    fn note_status(&mut self, task: &str, status: &str, run: &str, is_late: bool) {
         let QueueSource::File { path } = &self.queue.source else { return };
         if !is_task_list(Path::new(path)) {
             return;
         }
-        if let Err(why) = TaktQueue::of(&self.home).note_status(task, status, run) {
+        if let Err(why) = TaktQueue::of(&self.home).note_status(task, status, run, is_late) {
             (self.tell)(BatchMessage::Line(format!("{task}: its state is not noted: {why}")));
         }
     }
 
     /// Notes there how a run stopped. One that waits is still running.
-    fn note_stopped(&mut self, task: &str, run: &str, stopped: &RunStopped) {
+    fn note_stopped(&mut self, task: &str, run: &str, stopped: &RunStopped, is_late: bool) {
         let status = match stopped.stop {
             StopKind::Completed => "completed",
             StopKind::Failed if stopped.state == "stopped at a limit" => "exceeded",
@@ -283,7 +283,7 @@ impl Worker<'_> {
             StopKind::NotStarted => "pending",
             StopKind::Waiting | StopKind::Suspended => return,
         };
-        self.note_status(task, status, run);
+        self.note_status(task, status, run, is_late);
     }
 
     /// Gives back the claim of a task that calls for no more work, or for which no agent was called.
@@ -313,6 +313,10 @@ impl Worker<'_> {
     /// Finds the tasks that a former process of this batch did not finish.
     pub(super) fn find_what_is_left(&mut self) {
         for taken in self.writer.batch().taken.clone() {
+            if let (Progress::Stopped(stopped), Some(run)) = (&taken.progress, &taken.run) {
+                // The list may have been unwritable then.
+                self.note_stopped(&taken.task.key, run, stopped, true);
+            }
             let is_left = match &taken.progress {
                 Progress::Claiming | Progress::Claimed | Progress::Running => true,
                 Progress::Lost(_) => false,

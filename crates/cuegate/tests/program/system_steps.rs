@@ -280,7 +280,8 @@ fn tasks_of_the_list_are_worked_off_and_their_states_noted() {
         ".takt/tasks.yaml",
         "tasks:\n  - name: one\n    status: pending\n    task_dir: .takt/tasks/one\n    workflow: small\n  - name: two\n    \
          status: pending\n    content: Second\n  - name: old\n    status: completed\n    content: Third\n  - name: gone\n    \
-         status: pending\n    task_dir: .takt/tasks/gone\n",
+         status: pending\n    task_dir: .takt/tasks/gone\n  - { name: flow, status: pending, content: Fourth }\n  - name: odd\n    \
+         status: pnding\n    content: Fifth\n  - name: based\n    status: pending\n    base_branch: improve\n    content: Sixth\n",
     );
     project.write(".takt/tasks/one/order.md", "# First\n");
     let ends = |outcome: &str| json!({"step": "work", "output": {"outcome": outcome, "response": "R"}});
@@ -288,12 +289,15 @@ fn tasks_of_the_list_are_worked_off_and_their_states_noted() {
     let script = project.path().join("script.json");
     let work = ["work", "small", "--from", ".takt/tasks.yaml", "--script", script.to_str().unwrap()];
     let ran = project.run(&work);
-    assert!(
-        format!("{}{}", ran.stdout, ran.stderr).contains("failed to read `.takt/tasks/gone/order.md`"),
-        "{}{}",
-        ran.stdout,
-        ran.stderr
-    );
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    for part in [
+        "failed to read `.takt/tasks/gone/order.md`",
+        "line 15: its status cannot be changed",
+        "line 16: `pnding` is no status",
+        "it starts from the branch `improve`",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
     let list = project.read(".takt/tasks.yaml");
     let state = |name: &str| {
         let lines = list.lines().skip_while(|line| !line.contains(&format!("name: {name}")));
@@ -309,6 +313,19 @@ fn tasks_of_the_list_are_worked_off_and_their_states_noted() {
     let again = project.run(&work);
     assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
     assert_eq!(project.read(".takt/tasks.yaml"), list);
+    // What could not be noted then is noted when the batch goes on, but not over what a person wrote since.
+    let unnoted = list.replacen("status: completed", "status: running", 1);
+    let wanted = list.replacen("status: completed", "status: pending", 2).replacen(
+        "status: pending",
+        "status: completed",
+        1,
+    );
+    project.write(".takt/tasks.yaml", &unnoted.replacen("status: completed", "status: pending", 1));
+    let batch = said.split("batch ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
+    let batch = batch.trim_end_matches([':', ',', ';']);
+    let on = project.run(&["work", &format!("--resume={batch}")]);
+    assert_eq!(on.code, 0, "{}{}", on.stdout, on.stderr);
+    assert_eq!(project.read(".takt/tasks.yaml"), wanted);
 }
 
 #[test]
@@ -339,6 +356,10 @@ fn without_a_bound_or_a_repository_nothing_starts() {
         ran.stdout,
         ran.stderr
     );
+    for command in [["price", "keeper"], ["simulate", "keeper"]] {
+        let ran = scene.project.run(&[&command[..], &["--max-iterations", "30"]].concat());
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    }
     let ran = scene.project.run(&[&RUN[..], &["--max-iterations", "30"]].concat());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     scene.check();

@@ -225,8 +225,11 @@ impl StepEffectContext<'_> {
                     None => EffectResult::Done { said, url },
                 }
             }
-            // Another program may have it open.
-            Err(why) => EffectResult::Later { delay: Delay::Fault, why, after_ms: None },
+            // Another program may be writing it. What else is wrong with the list does not mend itself.
+            Err(why) if self.effect.faults == 0 => {
+                EffectResult::Later { delay: Delay::Fault, why, after_ms: None }
+            }
+            Err(said) => EffectResult::Failed { said },
         })
     }
 }

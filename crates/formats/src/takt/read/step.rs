@@ -9,7 +9,7 @@ use cuegate_flow::{
 use super::agent::AgentSettings;
 use super::sections::Sections;
 use super::selection::Selection;
-use super::system_step::{SystemSettings, is_system_step};
+use super::system_step::{SystemSettings, check_kind_of_step, is_system_step};
 use crate::codes;
 use crate::takt::compose::{ComposedStep, ParsedFiles};
 use crate::takt::notes::LoadNotes;
@@ -138,6 +138,7 @@ impl StepReader<'_, '_, '_> {
             |key| matches!(fields.nullable(key), Some(entry) if !matches!(entry.value.kind, Kind::Null));
         let is_call = report_call_without_kind(&fields);
         let is_asked = !has("parallel") && !is_call;
+        check_kind_of_step(item, &fields, is_member);
         let is_system = is_system_step(item) && !is_member;
         let does = match self.read_members(&fields, composed, is_member) {
             Some(members) => StepAction::Parallel(members),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use cuegate_flow::{
     Str,
-    diagnostics::{Diagnostic, Span},
+    diagnostics::{Diagnostic, Span, find_nearest_name},
     model::{PullRequestFilter, ReadKind, SystemEffectKind, SystemRead},
 };
 
@@ -79,6 +79,22 @@ const OF_AGENT: [&str; 17] = [
 /// Whether a step says that TAKT itself does it.
 pub(in crate::takt) fn is_system_step(step: &Json) -> bool {
     ["kind", "mode"].iter().any(|key| step.get(key).and_then(Json::as_text).map(str::trim) == Some("system"))
+}
+
+/// Reports a step that is probably meant as a system step, but would ask an agent.
+pub(super) fn check_kind_of_step(step: &Json, fields: &Fields<'_, '_>, is_member: bool) {
+    for key in ["kind", "mode"] {
+        let Some(entry) = step.entry(key) else { continue };
+        let Some(word) = entry.value.as_text().map(str::trim) else { continue };
+        if word == "system" && is_member {
+            let message = "a member of a parallel step cannot be a system step";
+            let finding = Diagnostic::error(codes::UNSUPPORTED_YET, entry.value.span, message);
+            fields.push(finding.hint("put it before or after the parallel step"));
+        } else if word != "system" && find_nearest_name(word, ["system"]).is_some() {
+            let message = format!("`{word}` is no `{key}` of a step");
+            fields.invalid(entry.value.span, message, "did you mean `system`?");
+        }
+    }
 }
 
 impl StepReader<'_, '_, '_> {

@@ -133,6 +133,9 @@ fn read_rule_entry<'j>(
         condition.text = meaning.into();
     }
     let kind = read_condition(&condition, owner, whose, step);
+    if whose == Owner::System && meaning.is_none() {
+        check_rule_of_system(&condition, &kind, owner);
+    }
     let outcome = predicate::outcome_name(&kind).map_or_else(|| name_of(&condition.text), Str::from);
     Some(Rule {
         span: item.span,
@@ -147,6 +150,22 @@ fn read_rule_entry<'j>(
         decision: None,
         hidden: interactive_only && !interactive,
     })
+}
+
+/// Nobody answers in a system step, so only values can decide.
+fn check_rule_of_system(condition: &ConditionText, kind: &Condition, owner: &Fields<'_, '_>) {
+    let needs_answer = match kind {
+        Condition::Text => !predicate::is_predicate(&condition.text),
+        Condition::When { label, .. } => label.is_some(),
+        Condition::Ai(_) => true,
+        // Those about members have their own finding.
+        _ => false,
+    };
+    if needs_answer {
+        let message = format!("`{}` needs an answer, and a system step asks nobody", condition.text);
+        let finding = Diagnostic::error(codes::INVALID_CONDITION, condition.span, message);
+        owner.push(finding.hint("write `when(…)` about what it read and did, or about an earlier step"));
+    }
 }
 
 /// Reads the condition of a rule: `condition`, or `when: EXPR` for `when(EXPR)`.

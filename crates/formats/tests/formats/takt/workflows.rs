@@ -511,6 +511,42 @@ fn no_key_beside_a_step_is_passed_over() {
 }
 
 #[test]
+fn a_system_step_has_no_answer_to_decide_by() {
+    let with = |step: &str| {
+        let text = format!(
+            "name: main\nmax_steps: 5\nsteps:\n  - name: look\n    mode: system\n    system_inputs: [{{ type: task_context, source: \
+             current_task, as: task }}]\n{step}  - {{ name: end, mode: system, rules: [{{ condition: when(true), next: COMPLETE }}] }}\n"
+        );
+        found(&[(FILE, &text)])
+    };
+    let otherwise = "      - { condition: when(true), next: end }\n";
+    for rule in ["broken", "ai(\"it is Monday\")", "approved && when(context.look.task.exists)"] {
+        let found = with(&format!("    rules:\n      - {{ condition: '{rule}', next: ABORT }}\n{otherwise}"));
+        let expected =
+            format!("error[invalid-condition]: `{rule}` needs an answer, and a system step asks nobody");
+        assert!(found.contains(&expected), "{found}");
+    }
+    let rules = format!("    rules:\n{otherwise}");
+    assert_eq!(with(&rules), "");
+    assert_eq!(
+        with(
+            "    rules: [{ condition: when(context.look.task.exists), next: end }, { when: true, next: ABORT }]\n"
+        ),
+        ""
+    );
+    // What is meant as one asks no agent.
+    let mistyped =
+        one("    instruction: Do it.\n").replace("    edit: false\n", "    edit: false\n    mode: sytem\n");
+    let said = found(&[(FILE, &mistyped)]);
+    assert!(said.contains("error[invalid-value]: `sytem` is no `mode` of a step"), "{said}");
+    let member = "name: main\nmax_steps: 5\nsteps:\n  - name: all\n    parallel:\n      - { name: a, mode: system, rules: [{ condition: x }] }\n      \
+                  - { name: b, edit: false, instruction: Do it., rules: [{ condition: x }] }\n    rules: [{ condition: all(\"x\"), next: \
+                  COMPLETE }, { condition: any(\"x\"), next: ABORT }]\n";
+    let said = found(&[(FILE, member)]);
+    assert!(said.contains("a member of a parallel step cannot be a system step"), "{said}");
+}
+
+#[test]
 fn a_step_for_each_row_is_refused() {
     let main = "name: main\nmax_steps: 5\nsteps:\n\
         \x20 - name: rows\n    arpeggio: { source: csv }\n    rules: [{ condition: done, next: COMPLETE }]\n";

@@ -73,8 +73,9 @@ pub(in crate::cli::commands) fn price_definition(
     args: &PriceArgs,
 ) -> Result<u8, Failure> {
     let location = place.locate(&args.definition.path)?;
-    let how =
+    let mut how =
         read_options::read_load_options(place, &args.definition.path, &location, args.definition.phases)?;
+    how.iterations_max = args.max_iterations.or(how.iterations_max);
     let names = set_values::parse_set_names(&args.definition.set)?;
     let config = config::load_config(place.home.root())?;
     let budget = config.budget.budget().with(args.limits.budget());

@@ -168,7 +168,7 @@ fn build_load_options(
         interactive: true,
         gate_retries: config.run.quality_gate_retries,
         width: config.run.width,
-        iterations_max: config.run.max_iterations,
+        iterations_max: args.max_iterations.or(config.run.max_iterations),
     })
 }
 
