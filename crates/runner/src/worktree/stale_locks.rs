@@ -24,7 +24,7 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(2);
 ///
 /// An agent that is killed during `git commit` may leave locks: git removes its locks on SIGTERM, but not on SIGKILL
 /// and not in the moment between creating a lock and registering it. Every later commit would fail. A commit that lacks
-/// only its last step is ended instead, see [`finish_commit`].
+/// only its last step is ended instead.
 ///
 /// Processes of other containers that share the folder are not seen.
 ///
