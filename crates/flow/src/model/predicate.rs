@@ -165,9 +165,13 @@ impl Operand {
     }
 }
 
-/// Whether two values are equal. A missing value equals `null`, and numbers are compared by size: `1` is `1.0`.
+/// Whether two values are equal. A missing value, `null` and the empty text are equal, because steps hand them on as the
+/// same. Numbers are compared by size: `1` is `1.0`.
 fn are_equal(left: Option<&Value>, right: Option<&Value>) -> bool {
-    let (left, right) = (left.unwrap_or(&Value::Null), right.unwrap_or(&Value::Null));
+    fn without_empty(value: Option<&Value>) -> &Value {
+        value.filter(|value| *value != "").unwrap_or(&Value::Null)
+    }
+    let (left, right) = (without_empty(left), without_empty(right));
     match (left.as_f64(), right.as_f64()) {
         (Some(left), Some(right)) => left == right,
         _ => left == right,
@@ -217,6 +221,10 @@ mod tests {
             (field("yes"), C::Equal, json!(true), true),
             (field("missing"), C::Equal, json!(null), true),
             (field("missing"), C::NotEqual, json!("x"), true),
+            (field("missing"), C::Equal, json!(""), true),
+            (field("missing"), C::NotEqual, json!(""), false),
+            (field("empty"), C::Equal, json!(null), true),
+            (field("t"), C::Equal, json!(""), false),
         ] {
             let predicate = Predicate::Compare { left, how, right: Operand::Literal(right) };
             assert_eq!(holds(&predicate), Ok(expected), "{predicate:?}");

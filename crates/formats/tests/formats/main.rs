@@ -49,6 +49,7 @@ mod takt {
     pub(crate) mod effect;
     pub(crate) mod findings;
     pub(crate) mod fuzz;
+    pub(crate) mod generations;
     pub(crate) mod hints;
     pub(crate) mod joins;
     pub(crate) mod members;

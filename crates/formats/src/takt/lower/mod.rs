@@ -30,7 +30,7 @@ use super::routing::rules::{Rule, normalize_word, outcome_of_rule};
 use super::routing::{ABORT, COMPLETE};
 use super::texts::instruction_template::{ReadingStep as For, TextCompiler};
 use super::texts::prompt::{Duty, Subject, WorkflowPrompts};
-use super::texts::step_values::{LINES, TASK_PARTS, lines_key};
+use super::texts::step_values::{LINES, TASK_PARTS, check_fields_of_rules, lines_key};
 use super::{answer_schema, answer_schema::AnswerSchemaCache};
 use crate::codes;
 use crate::findings::Findings;
@@ -374,6 +374,7 @@ impl WorkflowLowering<'_, '_, '_> {
         let read: Vec<&str> = read.iter().map(String::as_str).collect();
         let schema = answer_schema::with_data(outcomes, reports, data.schema.clone(), &read);
         // Otherwise the rules were split, and a step of its own decides.
+        check_fields_of_rules(rules, &data.schema, self.found);
         readers.extend(predicate::build_predicate_readers(rules, &schema).into_iter().flatten());
         schema
     }

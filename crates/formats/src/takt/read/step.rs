@@ -66,7 +66,7 @@ pub(crate) struct StepReader<'r, 'd, 'f> {
     pub(crate) notes: &'r LoadNotes<'d>,
     /// Whether a person can answer questions during the run.
     pub(crate) interactive: bool,
-    /// The most visits of steps where the workflow says that there is no limit.
+    /// The iteration limit of a workflow with `max_steps: infinite`.
     pub(crate) iterations_max: Option<u32>,
 }
 
@@ -78,8 +78,8 @@ const WITHOUT_EFFECT: [&str; 5] =
 const WITHOUT_EFFECT_IN_PARALLEL: [&str; 6] =
     ["tags", "capabilities", "provider_options", "promotion", "completion_retry", "review_completion"];
 
-/// The keys that configure an agent. A parallel step cannot have them.
-const OF_AGENT: [&str; 20] = [
+/// The keys that configure an agent. A parallel step and a system step cannot have them.
+pub(super) const OF_AGENT: [&str; 20] = [
     "structured_output",
     "persona",
     "persona_name",

@@ -9,7 +9,7 @@ use cuegate_flow::{
 };
 
 use super::sections::FacetText;
-use super::step::StepReader;
+use super::step::{OF_AGENT, StepReader};
 use crate::codes;
 use crate::values::json::{Fields, Json, Kind, Text};
 
@@ -55,26 +55,8 @@ const SOURCES: [(&str, &str); 9] = [
     ("issue_selection", "current_project"),
 ];
 
-/// Keys of an agent, which a system step has none of.
-const OF_AGENT: [&str; 17] = [
-    "persona",
-    "persona_name",
-    "policy",
-    "knowledge",
-    "instruction",
-    "instruction_template",
-    "structured_output",
-    "output_contracts",
-    "quality_gates",
-    "edit",
-    "required_permission_mode",
-    "provider",
-    "model",
-    "session",
-    "session_key",
-    "capabilities",
-    "companion",
-];
+/// Further keys of an agent, which a system step has none of.
+const OF_AGENT_STEP: [&str; 4] = ["required_permission_mode", "session_key", "capabilities", "companion"];
 
 /// Whether a step says that TAKT itself does it.
 pub(in crate::takt) fn is_system_step(step: &Json) -> bool {
@@ -103,7 +85,7 @@ impl StepReader<'_, '_, '_> {
         for key in ["kind", "mode"] {
             fields.shunned(key);
         }
-        fields.strays(&OF_AGENT, "a system step has no agent");
+        fields.strays(&[&OF_AGENT[..], &OF_AGENT_STEP].concat(), "a system step has no agent");
         fields.shunned("tags");
         let mut reads: Vec<SystemRead> = Vec::new();
         for item in fields.items("system_inputs") {

@@ -21,7 +21,7 @@ pub(crate) struct WorkflowDefinition<'j> {
     pub(crate) description: Option<&'j str>,
     /// The most visits of steps.
     pub(crate) steps_max: u32,
-    /// Whether it says that there is no limit.
+    /// Whether it sets no iteration limit: `max_steps: infinite`.
     pub(crate) is_endless: bool,
     /// The name of the key of that limit, and where its value is.
     pub(crate) limit_key: (&'static str, Option<Span>),

@@ -4,18 +4,27 @@ use std::{cell::RefCell, collections::BTreeSet};
 
 use cuegate_flow::{
     Str,
+    diagnostics::Diagnostic,
     model::{EFFECT_FIELDS, FieldPath, LIST_FIELDS, ReadKind, Source, SystemRead},
 };
 use serde_json::Value;
 
+use crate::codes;
+use crate::findings::Findings;
 use crate::suggest::{find_nearest_name, quote_names};
+use crate::takt::answer_schema::STRUCTURED;
+use crate::takt::routing::condition::Condition;
 use crate::takt::routing::expression::{Reference, Scope};
+use crate::takt::routing::rules::Rule;
 
 /// The field of a planned task that is made of others, if the answer does not have it.
 pub(crate) const TASK_TEXT: &str = "task_markdown";
 /// The fields that it is made of, with their headings.
 pub(crate) const TASK_PARTS: [(&str, &str); 3] =
     [("summary", "Summary"), ("goals", "Goals"), ("acceptance_criteria", "Acceptance Criteria")];
+
+/// The fields of what a system step reads that are lists.
+const LISTS: [&str; 2] = ["labels", "comments"];
 
 /// The end of the key of a list that is handed on as lines.
 pub(crate) const LINES: &str = "@lines";
@@ -151,21 +160,56 @@ fn unknown_field(what: &str, field: &str, known: &[&str]) -> UnknownValue {
         message: format!("{what} has no `{field}`"),
         hint: match find_nearest_name(field, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
+            None if known.is_empty() => "it has no fields".to_owned(),
             None => format!("it has {}", quote_names(known)),
         },
     }
 }
 
-/// Checks a field of data whose schema admits no others.
+/// Checks the fields that the answer alone decides about. Those of decisions are checked with all other values.
+pub(crate) fn check_fields_of_rules(rules: &[&Rule<'_>], data: &Value, found: &Findings) {
+    for rule in rules {
+        let Condition::Field(path, _) = &rule.kind else { continue };
+        let path = path.to_string();
+        let field = path.strip_prefix(STRUCTURED).unwrap_or(&path).trim_start_matches('.');
+        if let Err(unknown) = check_field(data, field) {
+            let message = format!("`{}`: {}", rule.condition.text, unknown.message);
+            let finding = Diagnostic::error(codes::INVALID_CONDITION, rule.condition.span, message);
+            found.push(finding.hint(unknown.hint));
+        }
+    }
+}
+
+/// Checks a path into data, as far as their schema says what they can have.
 fn check_field(schema: &Value, field: &str) -> Result<(), UnknownValue> {
-    let first = field.split('.').next().unwrap_or(field);
-    let Some(properties) = schema["properties"].as_object() else { return Ok(()) };
-    let is_closed = schema["additionalProperties"] == false;
-    if properties.contains_key(first) || !is_closed || FieldPath::parse(field).is_none() {
+    if FieldPath::parse(field).is_none() {
         return Ok(());
     }
-    let known: Vec<&str> = properties.keys().map(String::as_str).collect();
-    Err(unknown_field("its `structured_output`", first, &known))
+    let (mut at, mut what) = (schema, "its `structured_output`".to_owned());
+    for part in field.split('.') {
+        let known: Vec<&str> = match (at["type"].as_str(), at["properties"].as_object()) {
+            (Some("array"), _) if part.parse::<usize>().is_ok() => {
+                at = &at["items"];
+                continue;
+            }
+            (Some("array"), _) => LIST_FIELDS.to_vec(),
+            (_, Some(properties)) if properties.contains_key(part) => {
+                (at, what) = (&properties[part], format!("`{part}`"));
+                continue;
+            }
+            (_, Some(properties)) if at["additionalProperties"] == false => {
+                properties.keys().map(String::as_str).collect()
+            }
+            (Some("string" | "number" | "integer" | "boolean" | "null"), _) => Vec::new(),
+            // The schema leaves it open.
+            _ => return Ok(()),
+        };
+        return match known.contains(&part) {
+            true => Ok(()),
+            false => Err(unknown_field(&what, part, &known)),
+        };
+    }
+    Ok(())
 }
 
 fn check_read(step: &SystemValues, field: &str) -> Result<(), UnknownValue> {
@@ -174,11 +218,21 @@ fn check_read(step: &SystemValues, field: &str) -> Result<(), UnknownValue> {
         let known: Vec<&str> = step.reads.iter().map(|read| &*read.name).collect();
         return Err(unknown_field(&format!("`{}`", step.step), name, &known));
     };
-    let first = rest.split('.').next().unwrap_or_default();
+    let (first, below) = rest.split_once('.').unwrap_or((rest, ""));
     let is_list = matches!(read.what, ReadKind::PullRequests(_) | ReadKind::Issues { .. });
     let is_item = is_list && first.parse::<usize>().is_ok();
-    if rest.is_empty() || is_item || read.what.fields().contains(&first) {
+    if rest.is_empty() || is_item {
         return Ok(());
+    }
+    if read.what.fields().contains(&first) {
+        let below = below.split('.').next().unwrap_or_default();
+        let has_items = LISTS.contains(&first);
+        let known = if has_items { &LIST_FIELDS[..] } else { &[] };
+        let is_item = has_items && below.parse::<usize>().is_ok();
+        return match below.is_empty() || is_item || known.contains(&below) {
+            true => Ok(()),
+            false => Err(unknown_field(&format!("`{first}`"), below, known)),
+        };
     }
     let known = if is_list { &LIST_FIELDS[..] } else { read.what.fields() };
     Err(unknown_field(&format!("`{name}`"), first, known))

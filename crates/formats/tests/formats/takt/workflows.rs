@@ -10,10 +10,10 @@ use serde_json::json;
 use super::takt_support::{ask, prompt, step};
 use crate::{
     disk,
-    support::{Project, dump, findings_of},
+    support::{Project, findings_of},
 };
 
-const FILE: &str = ".takt/workflows/main.yaml";
+pub(super) const FILE: &str = ".takt/workflows/main.yaml";
 
 /// The files, by their paths.
 fn files(texts: &[(&str, &str)]) -> Project {
@@ -23,7 +23,7 @@ fn files(texts: &[(&str, &str)]) -> Project {
         .collect::<BTreeMap<_, _>>()
 }
 
-fn load(texts: &[(&str, &str)]) -> LoadedDefinition {
+pub(super) fn load(texts: &[(&str, &str)]) -> LoadedDefinition {
     load_takt_workflow(&files(texts), &TaktOptions { file: FILE.to_owned(), ..TaktOptions::default() })
 }
 
@@ -32,7 +32,7 @@ fn found(texts: &[(&str, &str)]) -> String {
 }
 
 /// A workflow with one step.
-fn one(step: &str) -> String {
+pub(super) fn one(step: &str) -> String {
     format!(
         "name: main\nmax_steps: 5\nsteps:\n  - name: work\n    edit: false\n{step}    rules:\n      - condition: done\n        next: COMPLETE\n"
     )
@@ -534,7 +534,15 @@ fn a_system_step_has_no_answer_to_decide_by() {
         ),
         ""
     );
-    // What is meant as one asks no agent.
+    for (field, said) in
+        [("task.body.length > 3", "`body` has no `length`"), ("task.bdy == null", "`task` has no `bdy`")]
+    {
+        let found = with(&format!(
+            "    rules: [{{ condition: 'when(context.look.{field})', next: end }}, {{ when: true, next: ABORT }}]\n"
+        ));
+        assert!(found.contains(said), "{found}");
+    }
+    // A mistyped `mode` does not make it a step that asks an agent.
     let mistyped =
         one("    instruction: Do it.\n").replace("    edit: false\n", "    edit: false\n    mode: sytem\n");
     let said = found(&[(FILE, &mistyped)]);
@@ -620,6 +628,8 @@ fn data_that_cannot_decide_are_found() {
         ("when(context.plan.x == true)", "`plan` is no step with `system_inputs`"),
         ("when(structured.work.x == true)", "`work` is no step with `structured_output`"),
         ("when(structured.plan.nite != \"a\")", "its `structured_output` has no `nite`"),
+        ("when(structured.plan.note.x != 1)", "`note` has no `x`"),
+        ("when(structured.plan.nite == \"a\")", "`nite`"),
         ("when(structured.plan.note != a)", "`a` is neither a quoted text"),
         ("when(effect.plan.x.success)", "`plan` is no step with `effects`"),
     ] {
@@ -675,94 +685,6 @@ fn other_programs_are_named() {
     );
 }
 
-#[test]
-fn the_generation_is_told_by_the_keys() {
-    let format = |text: &str| load(&[(FILE, text)]).run.format;
-    assert_eq!(format(&one("")), "TAKT workflow");
-    let piece = |more: &str| {
-        format!(
-            "name: main\nmax_movements: 5\nmovements:\n  - name: a\n    edit: false\n{more}    rules: [{{ condition: done, next: COMPLETE }}]\n"
-        )
-    };
-    assert_eq!(format(&piece("    agent: ./a.md\n")), "TAKT workflow with the keys of 0.7");
-    assert_eq!(format(&piece("")), "TAKT workflow with the keys of 0.8");
-    assert_eq!(format(&piece("    required_permission_mode: edit\n")), "TAKT workflow with the keys of 0.33");
-}
-
-/// A workflow with all that was spelled otherwise before version 0.8.
-const OLDEST: &str = "name: main\nmax_iterations: 9\ninitial_step: plan\nsteps:
-  - { name: plan, edit: false, agent: ../agents/planner.md, agent_name: Planner, permission_mode: default, report: 00-plan.md,
-      rules: [{ condition: clear, next: work }], instruction_template: Plan. }
-  - { name: work, edit: true, agent: ~/.takt/agents/coder.md, permission_mode: acceptEdits,
-      report: [{ Scope: 01-scope.md }, { name: 02-log.md, format: A log. }],
-      rules: [{ condition: done, next: reviews }], instruction_template: Work. }
-  - name: reviews
-    parallel:
-      - { name: first, edit: false, agent: ../agents/planner.md, report: { name: 03-review.md, order: Say it., format: A list. },
-          rules: [{ condition: good }, { condition: bad }], instruction_template: Review. }
-    rules: [{ condition: all(\"good\"), next: free }, { condition: any(\"bad\"), next: work }]
-  - { name: free, edit: true, permission_mode: bypassPermissions, rules: [{ condition: done, next: COMPLETE }],
-      instruction_template: Run. }
-loop_monitors:
-  - { cycle: [work, reviews], judge: { agent: ../agents/planner.md, instruction_template: Judge.,
-      rules: [{ condition: goes on, next: work }, { condition: does not, next: ABORT }] } }
-";
-
-#[test]
-fn the_oldest_spellings_are_the_same_flow() {
-    let pages = [(".takt/agents/planner.md", "You plan."), ("~/.takt/agents/coder.md", "You code.")];
-    let load_text = |text: &str| load(&[&[(FILE, text)][..], &pages].concat());
-    let older = load_text(OLDEST);
-    assert_eq!(older.run.format, "TAKT workflow with the keys of 0.7");
-    let later = [
-        ("max_iterations", "max_steps"),
-        ("agent_name:", "persona_name:"),
-        (" agent:", " persona:"),
-        (" permission_mode: default,", ""),
-        ("acceptEdits", "edit"),
-        ("bypassPermissions", "full"),
-        ("report: 00-plan.md", "output_contracts: { report: [{ name: 00-plan.md }] }"),
-        (
-            "report: [{ Scope: 01-scope.md }, { name: 02-log.md, format: A log. }]",
-            "output_contracts: { report: [{ Scope: 01-scope.md }, { name: 02-log.md, format: A log. }] }",
-        ),
-        (
-            "report: { name: 03-review.md, order: Say it., format: A list. }",
-            "output_contracts: { report: [{ name: 03-review.md, order: Say it., format: A list. }] }",
-        ),
-    ];
-    let text = later.iter().fold(OLDEST.to_owned(), |text, (from, to)| {
-        assert!(text.contains(from), "{from}");
-        text.replace(from, to)
-    });
-    let newer = load_text(&text);
-    assert_eq!(newer.run.format, "TAKT workflow");
-    assert_eq!(dump(&newer.draft), dump(&older.draft));
-    assert_eq!(findings_of(older), "");
-    assert_eq!(findings_of(newer), "");
-
-    // A name is a file of the folder of that time as well.
-    let named = load_text(&OLDEST.replace("../agents/planner.md", "planner"));
-    assert_eq!(findings_of(named), "");
-
-    // Of two spellings none is dropped silently, and `~` opens no other folder of the user.
-    for (from, to, says) in [
-        ("agent_name: Planner", "persona: x", "error[conflicting-keys]: `agent` and `persona` mean the same"),
-        ("report: 00-plan.md", "report: 7", "`report`"),
-        ("report: 00-plan.md", "report: ../plan.md", "error[report-name]: `../plan.md` cannot be the name"),
-        (
-            "report: 00-plan.md",
-            "report: a.md, output_contracts: {}",
-            "`report` and `output_contracts` mean the same",
-        ),
-        ("~/.takt/agents/coder.md", "~/.takt/../coder.md", "error[escapes-root]: `~/.takt/../coder.md`"),
-        ("~/.takt/agents/coder.md", "~/.taktx/coder.md", "error[escapes-root]: `~/.taktx/coder.md`"),
-    ] {
-        let found = findings_of(load_text(&OLDEST.replacen(from, to, 1)));
-        assert!(found.contains(says), "{to}: {found}");
-    }
-}
-
 /// TAKT's own workflows, where they are at hand.
 #[test]
 fn takts_own_workflows_load() {
@@ -792,45 +714,6 @@ fn takts_own_workflows_load() {
             "{corpus}: {refused:?}"
         );
     }
-}
-
-#[test]
-fn spellings_of_other_versions_are_read() {
-    let main = "name: main\nschemas: {}\nsteps:\n\
-        \x20 - { name: work, persona: sub/coder, policy: old, instruction: Do it., capabilities: [edit], structured_output: { schema_ref: verdict },\n\
-        \x20     rules: [{ when: 'structured.work.ok == true', next: part, command_gates: skip }, { when: true, next: ABORT }] }\n\
-        \x20 - { name: part, kind: workflow_call, call: ./parts/part, rules: [{ condition: COMPLETE, next: COMPLETE }] }\n";
-    let part = "name: part\nsubworkflow: { callable: true }\nmax_steps: 3\nsteps:\n\
-        \x20 - { name: do, edit: false, instruction: '{task}', rules: [{ condition: done, next: COMPLETE }] }\n";
-    let schema = r#"{"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}"#;
-    let mut texts = vec![
-        (FILE, main),
-        (".takt/facets/personas/sub/coder.md", "You code."),
-        (".takt/policies/old.md", "An old folder."),
-        (".takt/schemas/verdict.json", schema),
-        (".takt/workflows/parts/part.yaml", part),
-    ];
-    let loaded = load(&texts);
-    let work = step(&loaded.draft, "work");
-    assert!(work.boundary.permission.may_write());
-    assert!(prompt(&ask(&loaded.draft, "work").prompt).contains("An old folder."));
-    assert!(matches!(&work.edges[0].to, Target::Step(to) if *to.text == *"part/do"));
-    let found = findings_of(loaded);
-    assert!(
-        found.lines().count() == 1 && found.contains("`max_steps` is missing; a run ends after 10"),
-        "{found}"
-    );
-
-    // TAKT takes a name that it does not find for the text.
-    texts.remove(2);
-    assert!(findings_of(load(&texts)).contains("error[unknown-name]: `policy` names `old`"));
-    texts.push(("<takt>/en/workflows/default.yaml", "name: default\n"));
-    let loaded = load(&texts);
-    assert!(prompt(&ask(&loaded.draft, "work").prompt).contains("\nold\n"));
-    let found = findings_of(loaded);
-    let expected =
-        "warning[unknown-name]: `policy` names `old`, which is not found; the name itself becomes the text";
-    assert!(found.contains(expected), "{found}");
 }
 
 #[test]
