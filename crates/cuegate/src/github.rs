@@ -198,7 +198,7 @@ pub(crate) fn effect_plan(
         issue: started.github.as_ref().and_then(|github| github.issue),
         resolves_issue: !started.github.as_ref().is_some_and(|github| github.is_pull_request)
             && flow.conduct.issue.as_ref().is_none_or(|issue| issue.closure.closes),
-        queue: Some(Arc::new(TaktQueue::of(&host.home))),
+        queue: Some(Arc::new(TaktQueue::in_project(&host.home))),
         report: Some(Arc::new(report)),
     }
 }

@@ -30,7 +30,8 @@ pub(crate) struct TaktQueue {
 }
 
 impl TaktQueue {
-    pub(crate) fn of(home: &StateDir) -> TaktQueue {
+    /// The list of the project that `home` is the state of.
+    pub(crate) fn in_project(home: &StateDir) -> TaktQueue {
         TaktQueue { root: home.root().to_owned(), lock: home.dir().join("tasks.lock") }
     }
 

@@ -269,7 +269,7 @@ impl Worker<'_> {
         if !is_task_list(Path::new(path)) {
             return;
         }
-        if let Err(why) = TaktQueue::of(&self.home).note_status(task, status, run, is_late) {
+        if let Err(why) = TaktQueue::in_project(&self.home).note_status(task, status, run, is_late) {
             (self.tell)(BatchMessage::Line(format!("{task}: its state is not noted: {why}")));
         }
     }

@@ -162,7 +162,7 @@ impl Scene {
             .collect()
     }
 
-    /// What has to be there after a run that merged.
+    /// Asserts that a run which merged did each effect once.
     fn check(&self) {
         self.check_merged(&self.effects());
     }
@@ -394,7 +394,7 @@ fn killed_anywhere_each_effect_is_done_once() {
     println!("{kills} kills in {run} runs");
 }
 
-/// Kills one run now and then until it ends, and checks what is there then. Returns how many kills hit it.
+/// Kills one run up to five times and resumes it until it ends, then checks its effects. Returns the number of kills.
 fn kill_one_run(seed: usize) -> usize {
     let scene = Scene::new(7);
     let project = &scene.project;

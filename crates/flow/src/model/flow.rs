@@ -193,7 +193,7 @@ pub struct Monitor<R> {
 pub struct Limits {
     /// The most iterations; the run is exhausted when another would begin.
     pub iterations_max: u32,
-    /// Whether the definition says that it has no end of its own, so that the limit is where its runs end.
+    /// Whether the definition sets no iteration limit (`max_steps: infinite`), so that runs are expected to end at this one.
     pub is_endless: bool,
 }
 

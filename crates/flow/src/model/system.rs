@@ -61,7 +61,7 @@ pub enum ReadKind {
 pub struct PullRequestFilter {
     pub author: Option<Str>,
     pub base: Option<Str>,
-    /// The branch that it proposes; `*` stands for any text.
+    /// The head branch, in which `*` matches any text.
     pub head: Option<Str>,
     /// All of these labels.
     pub labels: Vec<Str>,

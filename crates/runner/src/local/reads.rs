@@ -262,7 +262,7 @@ fn fits_filter(pull: &PullRequest, filter: &PullRequestFilter) -> bool {
         && is_draft.is_none_or(|draft| pull.draft == draft)
 }
 
-/// Whether a text has this form, in which `*` stands for any text.
+/// Whether a text matches a pattern, in which `*` matches any text.
 fn matches_pattern(text: &str, pattern: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else { return false };
