@@ -362,7 +362,7 @@ fn who_reads_of_a_wait_or_an_end_may_act_at_once() {
     std::thread::spawn(move || {
         for stream in collector.incoming().map_while(Result::ok) {
             std::thread::spawn(move || {
-                std::thread::sleep(std::time::Duration::from_millis(700));
+                std::thread::sleep(std::time::Duration::from_millis(2_000));
                 drop(stream);
             });
         }

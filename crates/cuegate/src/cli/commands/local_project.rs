@@ -4,6 +4,7 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::TcpStream,
+    ops::ControlFlow,
     os::unix::{fs::OpenOptionsExt as _, net::UnixStream},
     process::{Command, Output, Stdio},
     sync::Arc,
@@ -27,8 +28,10 @@ use crate::project::FoldedRun;
 use crate::run::moved_run;
 use crate::{Failure, Program, config, definition, definition::KeptFiles, exit, run_changes::compare_files};
 
-/// The time in which a resumed run begins or is refused, and how often that is looked at.
-const STARTS: Duration = Duration::from_millis(1500);
+/// The time in which a process begins to drive a run or refuses to: it may wait for the one before it to let go.
+const STARTS: Duration = Duration::from_secs(20);
+/// The time in which it then writes its first record, and how often that is looked at.
+const WRITES: Duration = Duration::from_millis(1500);
 const EVERY: Duration = Duration::from_millis(20);
 /// The time in which a server has to answer.
 const ANSWERS: Duration = Duration::from_secs(5);
@@ -135,8 +138,7 @@ impl LocalProject {
         }
     }
 
-    /// Resumes a run in a process of its own. Its output is kept beside that of `run --detach`. Returns when it drives the
-    /// run, or has refused to.
+    /// Resumes a run in a process of its own.
     fn resume(&self, run: &RunId) -> Result<(), Problem> {
         self.goes_on(run, "resumed")?;
         self.go_on_with(run, &["resume", run.as_str(), "--background"])
@@ -150,9 +152,14 @@ impl LocalProject {
         self.go_on_with(run, &words)
     }
 
+    /// Runs this program in a process of its own, so that it goes on with a run. Its output is kept beside that of
+    /// `run --detach`. Returns when the run has gone on, so that who reads it next does not see what it waited for before,
+    /// or when the process has refused.
     pub(in crate::cli::commands) fn go_on_with(&self, run: &RunId, words: &[&str]) -> Result<(), Problem> {
         let failed =
             |error: std::io::Error| Problem::new(500, format!("failed to resume run {run}: {error}"));
+        let journal = self.journal()?;
+        let begin = count_records(&*journal, run, 0)?;
         let folder = self.place.home.dir().join("output");
         fs::create_dir_all(&folder).map_err(failed)?;
         let path = folder.join(format!("{run}.log"));
@@ -169,7 +176,8 @@ impl LocalProject {
             .stderr(output)
             .spawn()
             .map_err(failed)?;
-        let until = Instant::now() + STARTS;
+        let mut until = Instant::now() + STARTS;
+        let mut drives = false;
         while Instant::now() < until {
             if let Some(status) = child.try_wait().map_err(failed)? {
                 // Without an error it is the end of the run, or another wait.
@@ -177,12 +185,36 @@ impl LocalProject {
                 let is_refused = !status.success() && said.lines().any(|line| line.starts_with("error: "));
                 return if is_refused { Err(parse_refusal(&said)) } else { Ok(()) };
             }
+            if count_records(&*journal, run, begin)? > 0 {
+                break;
+            }
+            if !drives && is_held_by(&*journal, run, child.id())? {
+                drives = true;
+                until = until.min(Instant::now() + WRITES);
+            }
             std::thread::sleep(EVERY);
         }
         // Otherwise it would stay a zombie until this program ends.
         std::thread::spawn(move || child.wait());
         Ok(())
     }
+}
+
+/// How many records a run has from a position on.
+fn count_records(journal: &dyn Journal, run: &RunId, from_seq: u64) -> Result<u64, Problem> {
+    let mut count = 0;
+    let counted = journal.read_each(run, from_seq, &mut |_| {
+        count += 1;
+        ControlFlow::Continue(())
+    });
+    counted.map_err(cuegate_runner::Error::from)?;
+    Ok(count)
+}
+
+/// Whether the process `pid` drives a run.
+fn is_held_by(journal: &dyn Journal, run: &RunId, pid: u32) -> Result<bool, Problem> {
+    let lease = journal.holder(run).map_err(cuegate_runner::Error::from)?;
+    Ok(lease.is_some_and(|lease| lease.owner.pid == pid))
 }
 
 /// What the program printed when it refused.
