@@ -58,7 +58,7 @@ impl Definition {
             )
         })?;
         let root = project::root_of(&folder);
-        let location = find_definition(typed, &folder, &root)
+        let location = find_definition(typed, &folder, &root, None)
             .map_err(|(message, hint)| Failure::usage(message, hint))?;
         let takt = location.takt.as_deref();
         let files = DiskFiles::new(&location.root).map(|files| files.with_takt(takt)).map_err(|error| {

@@ -52,7 +52,7 @@ impl DiskFiles {
     #[must_use]
     pub fn with_takt(mut self, builtins: Option<&Path>) -> DiskFiles {
         let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".takt"));
-        let home = home.filter(|home| home.is_dir()).map(|home| ("~/.takt".to_owned(), home));
+        let home = home.filter(|home| home.is_dir()).map(|home| (super::takt::USER.to_owned(), home));
         let installed = builtins.map(super::takt::list_language_folders).unwrap_or_default();
         for (prefix, folder) in home.into_iter().chain(installed) {
             if let Ok(files) = DiskFiles::new(&folder) {

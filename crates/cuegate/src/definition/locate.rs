@@ -7,7 +7,11 @@ use cuegate_flow::diagnostics::Sources;
 use cuegate_formats::format_of;
 use cuegate_runner::worktree::is_working_tree;
 
-use super::{named_definitions, names, names::folders_above};
+use super::{
+    named_definitions, names,
+    names::folders_above,
+    takt::{USER, find_installed, list_installed},
+};
 
 /// The location of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +22,8 @@ pub struct Location {
     pub is_elsewhere: bool,
     /// Whether the definition is in the assumed project folder but `root` is above it.
     pub is_here: bool,
-    /// Its folder relative to `root`, separated by `/`; empty if it is `root`.
+    /// Its folder relative to `root`, separated by `/`; empty if it is `root`. `~/.takt/…` for a workflow of the user,
+    /// and `<takt>/…` for one of an installed TAKT.
     pub base: String,
     /// The file in it that was named.
     pub file: Option<String>,
@@ -29,13 +34,20 @@ pub struct Location {
 }
 
 /// Finds a definition: an agent folder, a registry file, a workflow of TAKT, or a name in `.agent`, `.takt/workflows` or
-/// `.takt/pieces`.
+/// `.takt/pieces`, of a package (`@owner/repo/name`), or of an installed TAKT. `builtins` names the folder of the latter,
+/// else it is looked for.
 ///
 /// # Errors
 /// A message and a hint.
-pub fn find_definition(typed: &str, here: &Path, project: &Path) -> Result<Location, (String, String)> {
+pub fn find_definition(
+    typed: &str,
+    here: &Path,
+    project: &Path,
+    builtins: Option<&Path>,
+) -> Result<Location, (String, String)> {
     let direct = here.join(typed);
     let home = std::env::var_os("HOME").map(PathBuf::from);
+    let takt = || builtins.map(Path::to_owned).or_else(|| super::find_builtins(project));
     let by_name = || find_named(typed, &folders_above(here, project), home.as_deref());
     let one_by_name = || match by_name().as_slice() {
         [] => Ok(None),
@@ -51,7 +63,17 @@ pub fn find_definition(typed: &str, here: &Path, project: &Path) -> Result<Locat
             Some(other) => return Err(describe_ambiguity(typed, &direct, &other, project)),
             None => direct,
         },
-        false => one_by_name()?.ok_or_else(|| not_found(typed, here, project))?,
+        false => match one_by_name()? {
+            Some(one) => one,
+            None => {
+                let takt = takt();
+                let installed = takt.as_deref().and_then(|takt| find_installed(takt, project, typed));
+                let Some((base, file)) = installed else {
+                    return Err(not_found(typed, here, project, takt.as_deref()));
+                };
+                return Ok(Location::of_shared(project, base, file, takt));
+            }
+        },
     };
     let real = std::fs::canonicalize(&found)
         .map_err(|error| (format!("failed to open `{typed}`: {error}"), "check the path".to_owned()))?;
@@ -66,6 +88,11 @@ pub fn find_definition(typed: &str, here: &Path, project: &Path) -> Result<Locat
         (folder, (name != "agent.json").then_some(name))
     };
     let workflow = format_of(file.as_deref()).variants();
+    if let Some(name) = file.as_ref().filter(|_| workflow)
+        && let Some(base) = home.as_deref().and_then(|home| folder_of_user(&folder, home, project))
+    {
+        return Ok(Location::of_shared(project, base, name.clone(), takt()));
+    }
     let root = root_of(&folder, project, workflow);
     let base = folder
         .strip_prefix(&root)
@@ -76,8 +103,19 @@ pub fn find_definition(typed: &str, here: &Path, project: &Path) -> Result<Locat
         .join("/");
     let is_elsewhere = !root.starts_with(canonicalize_if_exists(project));
     let is_here = is_elsewhere && root.join(&base) == canonicalize_if_exists(project);
-    let takt = workflow.then(|| super::find_builtins(project)).flatten();
+    let takt = workflow.then(takt).flatten();
     Ok(Location { root, is_elsewhere, is_here, base, file, built_in: None, takt })
+}
+
+/// The virtual folder of a workflow of the user, which is the same in each project: `~/.takt/workflows`. `None` for other
+/// folders, and if the project is there as well.
+fn folder_of_user(folder: &Path, home: &Path, project: &Path) -> Option<String> {
+    let takt = std::fs::canonicalize(home.join(".takt")).ok()?;
+    if folder.starts_with(canonicalize_if_exists(project)) {
+        return None;
+    }
+    let inside = folder.strip_prefix(takt).ok()?.to_str()?;
+    Some(format!("{USER}/{inside}"))
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {
@@ -116,6 +154,9 @@ fn resolve_typed_path(found: &Path, real: &Path, project: &Path) -> Option<PathB
 /// The definitions of a name, which cannot leave its folder. Workflows may be in one level of category folders:
 /// `category/name`. The nearest of `folders` decides, then the home folder; in one folder there may be several.
 fn find_named(typed: &str, folders: &[PathBuf], home: Option<&Path>) -> Vec<PathBuf> {
+    if let Some(package) = home.and_then(|home| find_in_package(typed, home)) {
+        return vec![package];
+    }
     let parts: Vec<&str> = typed.split('/').collect();
     let sound = |part: &&str| !part.is_empty() && !part.contains('\\') && !part.starts_with('.');
     if parts.len() > 2 || !parts.iter().all(sound) {
@@ -137,6 +178,19 @@ fn find_named(typed: &str, folders: &[PathBuf], home: Option<&Path>) -> Vec<Path
     };
     let own = folders.iter().map(|top| all(top)).find(|found| !found.is_empty());
     own.or_else(|| home.map(workflows)).unwrap_or_default()
+}
+
+/// The workflow of an installed package: `@owner/repo/name`. The folders of packages have small letters.
+fn find_in_package(typed: &str, home: &Path) -> Option<PathBuf> {
+    let (package, name) = typed.strip_prefix('@')?.rsplit_once('/')?;
+    let (owner, repository) = package.split_once('/')?;
+    let is_sound = |part: &str| !part.is_empty() && !part.contains(['/', '\\']) && !part.starts_with('.');
+    if ![owner, repository, name].into_iter().all(is_sound) {
+        return None;
+    }
+    let folder = home.join(".takt/repertoire").join(format!("@{}", package.to_lowercase()));
+    let files = ["yaml", "yml"].map(|ending| folder.join("workflows").join(format!("{name}.{ending}")));
+    files.into_iter().find(|file| file.is_file())
 }
 
 /// Rejects a project folder that contains definitions but is not one.
@@ -167,10 +221,12 @@ fn require_no_project(typed: &str, folder: &Path) -> Result<(), (String, String)
     Err((format!("`{typed}` is a project, not a definition"), format!("name one: {}", names.join(", "))))
 }
 
-fn not_found(typed: &str, here: &Path, project: &Path) -> (String, String) {
+fn not_found(typed: &str, here: &Path, project: &Path, takt: Option<&Path>) -> (String, String) {
     let known = named_definitions(here, project);
+    let installed = takt.map(|takt| list_installed(takt, project)).unwrap_or_default();
     let names = known.iter().map(|known| known.name.as_str());
     let names = names.chain(crate::init::STARTERS.iter().map(|starter| starter.name));
+    let names = names.chain(installed.iter().map(String::as_str));
     let meant = cuegate_flow::diagnostics::find_nearest_name(typed, names);
     let meant = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
     (
@@ -205,6 +261,29 @@ fn canonicalize_if_exists(path: &Path) -> PathBuf {
 }
 
 impl Location {
+    /// A workflow of the user or of an installed TAKT.
+    fn of_shared(project: &Path, base: String, file: String, takt: Option<PathBuf>) -> Location {
+        Location {
+            root: canonicalize_if_exists(project),
+            is_elsewhere: true,
+            is_here: false,
+            base,
+            file: Some(file),
+            built_in: None,
+            takt,
+        }
+    }
+
+    /// Whether it is in a folder that projects share.
+    fn is_shared(&self) -> bool {
+        self.base.starts_with(['~', '<'])
+    }
+
+    /// Whether an installed TAKT brings it.
+    pub(crate) fn is_installed(&self) -> bool {
+        self.base.starts_with('<')
+    }
+
     /// Whether it is a file, or a folder with the files of an agent.
     pub(crate) fn has_files(&self) -> bool {
         let folder = self.root.join(&self.base);
@@ -214,7 +293,7 @@ impl Location {
 
     /// Sets how findings show the paths of a definition outside the project.
     pub fn show_in(&self, sources: &mut Sources) {
-        if !self.is_elsewhere {
+        if !self.is_elsewhere || self.is_shared() {
             return;
         }
         let root = self.root.to_string_lossy();
@@ -241,7 +320,7 @@ mod tests {
         std::fs::create_dir_all(&agent).unwrap();
         std::fs::write(agent.join("agent.json"), "{}").unwrap();
         std::fs::write(agent.join("steps_registry.json"), "{}").unwrap();
-        let at = |typed: &str| find_definition(typed, &project, &project).map(|at| (at.base, at.file));
+        let at = |typed: &str| find_definition(typed, &project, &project, None).map(|at| (at.base, at.file));
         let fixer = || ".agent/fixer".to_owned();
         assert_eq!(at(".agent/fixer"), Ok((fixer(), None)));
         assert_eq!(at("fixer"), Ok((fixer(), None)));
@@ -254,7 +333,7 @@ mod tests {
         assert_eq!(hint, "name one: `fixer`");
         let other = dir.path().join("elsewhere");
         std::fs::create_dir_all(&other).unwrap();
-        let found = find_definition(other.to_str().unwrap(), &project, &project).unwrap();
+        let found = find_definition(other.to_str().unwrap(), &project, &project, None).unwrap();
         assert_eq!((found.base.as_str(), found.root), ("", std::fs::canonicalize(&other).unwrap()));
     }
 
@@ -284,21 +363,21 @@ mod tests {
         assert_eq!((by_name("team/../fix"), by_name("/fix"), by_name("team/")), (None, None, None));
         assert_eq!((by_name("../x"), by_name("team/none")), (None, None));
         let own = by_name("team/own").unwrap();
-        let found = find_definition(own.to_str().unwrap(), &project, &project).unwrap();
+        let found = find_definition(own.to_str().unwrap(), &project, &project, None).unwrap();
         assert_eq!((found.root, found.base.as_str()), (home.join(".takt"), "pieces/team"));
-        let found = find_definition(".takt/pieces/review.yaml", &project, &project).unwrap();
+        let found = find_definition(".takt/pieces/review.yaml", &project, &project, None).unwrap();
         assert_eq!(
             (&found.root, found.base.as_str(), found.file.as_deref()),
             (&project, ".takt/pieces", Some("review.yaml"))
         );
         // Siblings of the workflows folder belong to the workflow.
         let found =
-            find_definition(home.join(".takt/pieces/mine.yaml").to_str().unwrap(), &project, &project)
+            find_definition(home.join(".takt/pieces/mine.yaml").to_str().unwrap(), &project, &project, None)
                 .unwrap();
         assert_eq!((found.root, found.base.as_str()), (home.join(".takt"), "pieces"));
         // The same holds if the workflows folder is the assumed project, unless it is a git repository itself.
         let workflows = home.join(".takt/pieces");
-        let found = find_definition("mine.yaml", &workflows, &workflows).unwrap();
+        let found = find_definition("mine.yaml", &workflows, &workflows, None).unwrap();
         assert_eq!((found.root.clone(), found.base.as_str()), (home.join(".takt"), "pieces"));
         let mut sources = Sources::default();
         let own = ["pieces/mine.yaml", "personas/x.md"].map(|path| sources.add(path, ""));
@@ -308,12 +387,12 @@ mod tests {
         // From a sibling folder a workflow is shown with its full path.
         let beside = home.join(".takt/other");
         std::fs::create_dir(&beside).unwrap();
-        assert!(!find_definition("../pieces/mine.yaml", &beside, &beside).unwrap().is_here);
+        assert!(!find_definition("../pieces/mine.yaml", &beside, &beside, None).unwrap().is_here);
         let git = workflows.join(".git");
         for folder in ["objects", "refs"] {
             std::fs::create_dir_all(git.join(folder)).unwrap();
         }
         std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-        assert_eq!(find_definition("mine.yaml", &workflows, &workflows).unwrap().root, workflows);
+        assert_eq!(find_definition("mine.yaml", &workflows, &workflows, None).unwrap().root, workflows);
     }
 }

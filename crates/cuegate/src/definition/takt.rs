@@ -17,9 +17,67 @@ pub fn find_builtins(project: &Path) -> Option<PathBuf> {
     real.ancestors().skip(1).take(4).map(|folder| folder.join("builtins")).find(|folder| folder.is_dir())
 }
 
+/// The virtual folders of the user's files and of those of an installed TAKT.
+pub(super) const USER: &str = "~/.takt";
+const PREFIX: &str = "<takt>";
+
+/// The workflow of this name in an installed TAKT, in the language that is configured: its virtual folder, and its file.
+pub(super) fn find_installed(builtins: &Path, project: &Path, name: &str) -> Option<(String, String)> {
+    if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
+        return None;
+    }
+    workflow_folders(builtins, project).into_iter().find_map(|(base, folder)| {
+        let files = ["yaml", "yml"].map(|ending| format!("{name}.{ending}"));
+        files.into_iter().find(|file| folder.join(file).is_file()).map(|file| (base, file))
+    })
+}
+
+/// The names of the workflows of an installed TAKT that can be started, in order.
+pub fn list_installed(builtins: &Path, project: &Path) -> Vec<String> {
+    let Some((_, folder)) = workflow_folders(builtins, project).into_iter().next() else { return Vec::new() };
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    // Those that others call are not for persons.
+    let can_start = |path: &PathBuf| {
+        let text = crate::text_file::read_text(path).unwrap_or_default();
+        !text.lines().any(|line| line.trim_end() == "subworkflow:")
+    };
+    let files =
+        entries.filter(|path| path.extension().is_some_and(|ending| ending == "yaml")).filter(can_start);
+    let mut names: Vec<String> =
+        files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The folders with workflows of an installed TAKT, with their virtual ones: in the configured language first.
+fn workflow_folders(builtins: &Path, project: &Path) -> Vec<(String, PathBuf)> {
+    let language = format!("{PREFIX}/{}", read_language(project));
+    let mut tops = list_language_folders(builtins);
+    tops.retain(|(base, _)| *base == language || base == PREFIX);
+    tops.sort_by_key(|(base, _)| *base != language);
+    let folders = tops.into_iter().flat_map(|(base, top)| {
+        ["workflows", "pieces"].map(|kind| (format!("{base}/{kind}"), top.join(kind)))
+    });
+    folders.filter(|(_, folder)| folder.is_dir()).collect()
+}
+
+/// The `language` in the `config.yaml` of TAKT, of the project or of the user.
+fn read_language(project: &Path) -> String {
+    #[derive(serde::Deserialize)]
+    struct TaktSettings {
+        language: Option<String>,
+    }
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let read = |top: &Path| {
+        let text = crate::text_file::read_text(&top.join(".takt/config.yaml")).ok()?;
+        serde_saphyr::from_str::<TaktSettings>(&text).ok()?.language
+    };
+    let language = [Some(project), home.as_deref()].into_iter().flatten().find_map(read);
+    language.unwrap_or_else(|| "en".to_owned())
+}
+
 /// The virtual folders of a folder with builtins, with the folders that they are: one for each language.
 pub(super) fn list_language_folders(builtins: &Path) -> Vec<(String, PathBuf)> {
-    const PREFIX: &str = "<takt>";
     let builtins = match builtins.join("builtins") {
         // The folder of the package is fine as well.
         inner if inner.is_dir() => inner,

@@ -80,6 +80,7 @@ mod takt {
     pub(crate) mod agents;
     pub(crate) mod files;
     pub(crate) mod keys;
+    pub(crate) mod names;
     pub(crate) mod routes;
     pub(crate) mod rows;
     pub(crate) mod selections;

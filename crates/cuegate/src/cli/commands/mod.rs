@@ -260,18 +260,11 @@ impl ProjectPlace {
 
     /// Finds a definition, with the definitions of TAKT that the user names.
     fn locate(&self, typed: &str) -> Result<Location, Failure> {
-        let mut location = self.locate_definition(typed)?;
-        let configured = || crate::config::load_config(self.home.root()).ok()?.takt.builtins;
-        if let Some(builtins) = self.builtins.clone().or_else(configured) {
-            location.takt = Some(self.home.root().join(builtins));
-        }
-        Ok(location)
-    }
-
-    fn locate_definition(&self, typed: &str) -> Result<Location, Failure> {
-        let found = find_definition(typed, &self.here, self.home.root());
-        // A folder without a definition may have the name of a starter.
-        let is_definition = found.as_ref().is_ok_and(Location::has_files);
+        let builtins = self.takt_builtins();
+        let find = |typed: &str| find_definition(typed, &self.here, self.home.root(), builtins.as_deref());
+        let found = find(typed);
+        // A folder without a definition, or a workflow of an installed TAKT, may have the name of a starter.
+        let is_definition = found.as_ref().is_ok_and(|found| found.has_files() && !found.is_installed());
         let Some(starter) = start::init::built_in(typed).filter(|_| !is_definition) else {
             return found.map_err(|(message, hint)| Failure::usage(message, hint));
         };
@@ -281,9 +274,28 @@ impl ProjectPlace {
             (home.root(), &self.here),
             &home.dir().join("starters"),
         )?;
-        let location = find_definition(&path.to_string_lossy(), &self.here, self.home.root());
-        let location = location.map_err(|(message, hint)| Failure::usage(message, hint))?;
+        let location =
+            find(&path.to_string_lossy()).map_err(|(message, hint)| Failure::usage(message, hint))?;
         Ok(Location { built_in: Some(starter.name), ..location })
+    }
+
+    /// The folder with the definitions of TAKT that the user names.
+    fn takt_builtins(&self) -> Option<PathBuf> {
+        let configured = || crate::config::load_config(self.home.root()).ok()?.takt.builtins;
+        let builtins = self.builtins.clone().or_else(configured);
+        builtins.map(|builtins| self.home.root().join(builtins))
+    }
+
+    /// The names of the workflows of an installed TAKT, without those that mean another definition.
+    fn names_of_takt(&self) -> Vec<String> {
+        let builtins = self.takt_builtins().or_else(|| definition::find_builtins(self.home.root()));
+        let Some(builtins) = builtins else { return Vec::new() };
+        let nearer = definition::named_definitions(&self.here, self.home.root());
+        let mut names = definition::list_installed(&builtins, self.home.root());
+        names.retain(|name| {
+            nearer.iter().all(|named| named.name != *name) && start::init::built_in(name).is_none()
+        });
+        names
     }
 
     /// A typed path as findings show it: relative to the project if it is inside.

@@ -41,7 +41,7 @@ impl Table {
     fn of(piece: &str) -> Option<Table> {
         let folder = pieces()?;
         let path = folder.join(format!("{piece}.yaml")).to_str().unwrap().to_owned();
-        let location = find_definition(&path, &folder, Path::new("/nowhere")).unwrap();
+        let location = find_definition(&path, &folder, Path::new("/nowhere"), None).unwrap();
         let files = DiskFiles::new(&location.root).unwrap();
         let how = cuegate_engine::RecordedLoadOptions { interactive: true, ..Default::default() };
         let flow =

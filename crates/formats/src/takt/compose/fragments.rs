@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cuegate_flow::diagnostics::Diagnostic;
 
+use super::layers::split_package;
 use super::tree::{build_text, get_mut, overlay_object, set_entry, set_key, take_key};
 use super::{Composer, DEPTH_MAX, INSTALL, Layers};
 use crate::codes;
@@ -40,9 +41,10 @@ impl Composer<'_, '_, '_> {
             return None;
         };
         let found = layers.find(self.files.loader, &["steps"], name, &[".yaml", ".yml"]);
-        let Some(path) = found.filter(|_| !name.contains('/')) else {
+        let own_name = split_package(name).map_or(name, |(_, own)| own);
+        let Some(path) = found.filter(|_| !own_name.contains('/')) else {
             let message = format!("the step fragment `{name}` is not found");
-            let hint = format!("it is looked for in {}; {INSTALL}", layers.places("steps"));
+            let hint = format!("it is looked for in {}; {INSTALL}", layers.places("steps", name));
             self.refuse(Diagnostic::error(codes::UNKNOWN_NAME, uses.value.span, message).hint(hint));
             return None;
         };
@@ -84,14 +86,14 @@ impl Composer<'_, '_, '_> {
             });
         }
         self.fill_params(&mut fragment, &bound);
-        let (mut whole, _) = self.with_fragment(fragment, layers, depth + 1)?;
+        let (mut whole, _) = self.with_fragment(fragment, &layers.starting_at(&path), depth + 1)?;
         let tree = match step.get("rules").map(|rules| &rules.kind) {
             Some(Kind::Object(_)) => take_key(&mut step, "rules"),
             _ => None,
         };
         overlay_object(&mut whole, step);
         if whole.get("name").is_none() {
-            set_key(&mut whole, "name", build_text(name, uses.value.span));
+            set_key(&mut whole, "name", build_text(own_name, uses.value.span));
         }
         Some((whole, tree))
     }
@@ -107,7 +109,8 @@ impl Composer<'_, '_, '_> {
         let mut missing: Vec<&Entry> = children.iter().collect();
         let mut give = |member: &mut Json| {
             let name = member.get("name").or_else(|| member.get("uses")).and_then(Json::as_text);
-            let name = name.unwrap_or_default().trim().to_owned();
+            let name = name.unwrap_or_default().trim();
+            let name = split_package(name).map_or(name, |(_, own)| own).to_owned();
             if let Some(child) = children.iter().find(|child| *child.key == *name) {
                 set_entry(member, Entry { key: "rules".into(), ..child.clone() });
                 missing.retain(|other| other.key != child.key);

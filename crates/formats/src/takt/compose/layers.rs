@@ -9,6 +9,9 @@ pub(in crate::takt) const HOME: &str = "~/.takt";
 /// The virtual folder of the definitions of an installed TAKT.
 pub(in crate::takt) const INSTALLED: &str = "<takt>";
 
+/// The folder of the installed packages, in which each has a folder `@owner/repo`.
+const PACKAGES: &str = "~/.takt/repertoire";
+
 /// The folders that are searched, in order.
 #[derive(Debug, Clone)]
 pub(in crate::takt) struct Layers {
@@ -24,9 +27,12 @@ impl Layers {
                 folders.push(folder);
             }
         };
-        // The folder that holds the folder of the workflow, which may be a category below it.
+        // The folder that holds the folder of the workflow, which may be a category below it. What the user and TAKT
+        // itself have in theirs gives way to the project's, but a package brings its own.
+        let is_layer = [HOME, INSTALLED].iter().any(|layer| folder.starts_with(layer));
+        let has_own = !is_layer || folder.starts_with(PACKAGES);
         let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-        if let Some(at) = parts.iter().rposition(|part| matches!(*part, "workflows" | "pieces")) {
+        if has_own && let Some(at) = parts.iter().rposition(|part| matches!(*part, "workflows" | "pieces")) {
             add(parts[..at].join("/"));
         }
         add(".takt".to_owned());
@@ -51,6 +57,14 @@ impl Layers {
         {
             return None;
         }
+        if let Some((package, name)) = split_package(name) {
+            let package = format!("{PACKAGES}/{package}");
+            let paths = kinds
+                .iter()
+                .flat_map(|kind| endings.iter().map(move |ending| (*kind, *ending)).collect::<Vec<_>>());
+            let mut paths = paths.map(|(kind, ending)| format!("{package}/{kind}/{name}{ending}"));
+            return paths.find(|path| loader.is_file(path));
+        }
         let paths = self.folders.iter().flat_map(|folder| {
             let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
             kinds.iter().flat_map(move |kind| {
@@ -70,8 +84,31 @@ impl Layers {
         installed.find(loader, &["workflows", "pieces"], "default", &[".yaml"]).is_some()
     }
 
+    /// The layers in which a fragment looks for others: the one in which it is, and those after it.
+    pub(in crate::takt) fn starting_at(&self, path: &str) -> Layers {
+        let is_inside = |folder: &str| {
+            path.strip_prefix(folder).is_some_and(|rest| folder.is_empty() || rest.starts_with('/'))
+        };
+        let mut folders: Vec<String> = match path.strip_prefix(PACKAGES) {
+            Some(inside) => {
+                let package: Vec<&str> = inside.split('/').take(3).collect();
+                let package = format!("{PACKAGES}{}", package.join("/"));
+                std::iter::once(package).chain(self.folders.iter().cloned()).collect()
+            }
+            None => {
+                let at = self.folders.iter().position(|folder| is_inside(folder)).unwrap_or_default();
+                self.folders[at..].to_vec()
+            }
+        };
+        folders.dedup();
+        Layers { folders }
+    }
+
     /// The places where a name is searched, for messages.
-    pub(in crate::takt) fn places(&self, kind: &str) -> String {
+    pub(in crate::takt) fn places(&self, kind: &str, name: &str) -> String {
+        if let Some((package, _)) = split_package(name) {
+            return format!("`{PACKAGES}/{package}/{kind}`");
+        }
         let shown = self.folders.iter().filter(|folder| *folder != INSTALLED).map(|folder| {
             match folder.strip_prefix(INSTALLED) {
                 Some(language) => {
@@ -83,6 +120,12 @@ impl Layers {
         });
         shown.collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The folder of a package and the rest of a name: `@owner/repo/name`. Packages are installed in small letters.
+pub(in crate::takt) fn split_package(name: &str) -> Option<(String, &str)> {
+    let (package, rest) = name.strip_prefix('@')?.rsplit_once('/')?;
+    (package.split('/').count() == 2).then(|| (format!("@{}", package.to_lowercase()), rest))
 }
 
 /// The language that TAKT is configured to use.

@@ -325,7 +325,7 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
             let message = format!("`{name}` calls the workflow `{target}`, which is not found");
             let hint = match is_path {
                 true => "a path is relative to the workflow that calls, and stays in the project".to_owned(),
-                false => format!("it is looked for in {}; {INSTALL}", layers.places("workflows")),
+                false => format!("it is looked for in {}; {INSTALL}", layers.places("workflows", target)),
             };
             self.refuse(Diagnostic::error(codes::UNKNOWN_NAME, span, message).hint(hint));
         }
@@ -357,7 +357,8 @@ impl<'d, 'f> Composer<'_, 'd, 'f> {
                 Some(path) => rules.push((path, rule.span)),
                 None => {
                     let message = format!("the rule `{name}` for all steps is not found");
-                    let hint = format!("it is looked for in {}; {INSTALL}", layers.places("workflows/rules"));
+                    let hint =
+                        format!("it is looked for in {}; {INSTALL}", layers.places("workflows/rules", name));
                     self.refuse(Diagnostic::error(codes::UNKNOWN_NAME, rule.span, message).hint(hint));
                 }
             }

@@ -65,7 +65,7 @@ impl Composer<'_, '_, '_> {
         let name = uses.as_text()?.trim();
         let Some(path) = layers.find(self.files.loader, &["facet-pools"], name, &[".yaml", ".yml"]) else {
             let message = format!("the pool `{name}` is not found");
-            let hint = format!("it is looked for in {}; {INSTALL}", layers.places("facet-pools"));
+            let hint = format!("it is looked for in {}; {INSTALL}", layers.places("facet-pools", name));
             self.refuse(Diagnostic::error(codes::UNKNOWN_NAME, uses.span, message).hint(hint));
             return None;
         };

@@ -101,7 +101,7 @@ impl StepReader<'_, '_, '_> {
                 tools = Some(listed.iter().map(|tool| (Str::from(*tool), name.span)).collect());
             } else if known.is_none() && preset.is_none() {
                 let message = format!("the capability `{written}` is not found");
-                let hint = format!("it is looked for in {}", layers.places("provider-options"));
+                let hint = format!("it is looked for in {}", layers.places("provider-options", written));
                 self.files.loader.found.left_out(name.span, message, &hint);
             }
         }

@@ -271,7 +271,7 @@ impl<'d, 'f> Sections<'d, 'f> {
     fn used_as_text(&self, key: &str, section: Section, name: Text<'_>) -> Diagnostic {
         let message =
             format!("`{key}` names `{}`, which is not found; the name itself becomes the text", name.text);
-        let places = self.scope().layers.places(section.folders()[0]);
+        let places = self.scope().layers.places(section.folders()[0], name.text);
         Diagnostic::warning(codes::UNKNOWN_NAME, name.span, message).hint(format!(
             "add `{}.md` to one of {places}, or write the text itself here, as a whole sentence",
             name.text
@@ -358,7 +358,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 self.loader.found.push(finding.hint(hint));
             };
             let Some(path) = path else {
-                let places = self.scope().layers.places("facets/partials");
+                let places = self.scope().layers.places("facets/partials", name);
                 refuse(
                     format!("the text `{name}` to include is not found"),
                     format!("it is looked for in {places}; {INSTALL}"),
@@ -424,7 +424,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 "it is not a key of `{}`, and there is no file `{}.md` in {}; {INSTALL}",
                 section.key(),
                 reference.text,
-                layers.places(section.folders()[0])
+                layers.places(section.folders()[0], reference.text)
             )),
         });
         None

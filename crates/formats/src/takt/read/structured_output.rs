@@ -39,7 +39,7 @@ impl StepReader<'_, '_, '_> {
             let message = format!("the schema file `{file}.json` is not found");
             let hint = format!(
                 "it is looked for in {}; a name may also be a key of `schemas`; {INSTALL}",
-                scope.layers.places(FOLDER)
+                scope.layers.places(FOLDER, file)
             );
             self.notes.refuse(Diagnostic::error(codes::UNKNOWN_NAME, span, message).hint(hint));
             return None;

@@ -60,7 +60,7 @@ pub(in crate::cli::commands) fn list_json(place: &ProjectPlace) -> Value {
             "usual_calls": listed.usual_calls, "cost_usd": listed.known.map(|known| known.range_usd())})
     };
     let definitions: Vec<_> = collect_definitions(place).iter().map(one).collect();
-    json!({"schema": "cuegate/list/v1", "definitions": definitions})
+    json!({"schema": "cuegate/list/v1", "definitions": definitions, "takt": place.names_of_takt()})
 }
 
 /// The definitions of the project, of the home folder, and the starters.
@@ -135,7 +135,28 @@ pub(in crate::cli::commands) fn list_definitions(
             print::print_data(line.trim_end());
         }
     }
+    let of_takt = place.names_of_takt();
+    if !of_takt.is_empty() {
+        print::print_data("the installed TAKT:");
+        for line in wrap_names(&of_takt) {
+            print::print_data(&format!("  {line}"));
+        }
+    }
     Ok(exit::DONE)
+}
+
+/// Names in lines of a usual width.
+fn wrap_names(names: &[String]) -> Vec<String> {
+    const WIDTH: usize = 76;
+    let mut lines: Vec<String> = Vec::new();
+    for name in names {
+        let name = clean_to_one_line(name);
+        match lines.last_mut() {
+            Some(line) if line.len() + 2 + name.len() <= WIDTH => line.extend([", ", &name]),
+            _ => lines.push(name),
+        }
+    }
+    lines
 }
 
 /// A definition with what its files say about it.
