@@ -11,6 +11,8 @@ mod read;
 mod routing;
 mod spellings;
 mod texts;
+mod upgrade;
 
 pub use load::load_takt_workflow;
 pub use options::{Phases, TaktOptions};
+pub use upgrade::{UpgradedWorkflow, upgrade_takt_workflow};

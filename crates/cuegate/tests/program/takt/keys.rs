@@ -145,3 +145,29 @@ fn sessions_continue_per_persona_and_can_be_refreshed() {
     let system = |nth: usize| answered[nth]["system_prompt"].as_str().unwrap().to_owned();
     assert!(system(0).contains("You write all the code.") && system(1).contains("You look at it."));
 }
+
+#[test]
+fn an_older_workflow_is_printed_as_today() {
+    let project = Project::empty();
+    let older = "# Ours\nname: it\nmax_iterations: 3\nmovements:\n  - name: go\n    edit: true\n    model: opus\n    \
+                 instruction_template: Do it.\n    rules: [{ condition: done, next: COMPLETE }]\n";
+    project.write(".takt/pieces/it.yaml", older);
+    let upgraded = project.run(&["check", "--upgrade", "it"]);
+    assert_eq!(upgraded.code, 0, "{}", upgraded.stderr);
+    assert_eq!(
+        upgraded.stdout,
+        older
+            .replace("max_iterations", "max_steps")
+            .replace("movements", "steps")
+            .replace("instruction_template", "instruction")
+    );
+    let expected = ".takt/pieces/it.yaml: 3 places changed\n\
+                    .takt/pieces/it.yaml, line 7: left as it is: TAKT refuses `model` in a workflow today: move it to `runtime.yaml`\n\
+                    note: workflows are in `.takt/workflows` today, no longer in `.takt/pieces`\n";
+    assert_eq!(upgraded.stderr, expected);
+    project.write(".takt/pieces/it.yaml", "name: [\n");
+    let broken = project.run(&["check", "--upgrade", "it"]);
+    assert!(broken.code == 2 && broken.stderr.contains("error[invalid-yaml]"), "{}", broken.stderr);
+    let none = project.run(&["check", "--upgrade", "."]);
+    assert!(none.code == 2, "{}", none.stderr);
+}

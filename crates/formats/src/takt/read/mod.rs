@@ -22,7 +22,7 @@ pub(super) use self::gates::GateCommand;
 pub(super) use self::monitors::{MonitorDefinition, Stage};
 pub(super) use self::report_names::{CaselessNames, FileNames};
 pub(super) use self::reports::ReportDefinition;
-pub(super) use self::sections::{FacetText, Sections};
+pub(super) use self::sections::{FacetText, Sections, is_path};
 pub(super) use self::selection::{SelectableTexts, Selection};
 pub(super) use self::step::{StepAction, StepReader, WorkflowStep};
 pub(super) use self::system_step::{EffectSettings, SystemSettings};

@@ -1,6 +1,7 @@
 //! Spellings of other versions of TAKT.
 
 use cuegate_flow::model::Target;
+use cuegate_formats::upgrade_takt_workflow;
 
 use super::takt_support::{ask, prompt, step};
 use super::workflows::{FILE, load, one};
@@ -92,6 +93,103 @@ fn the_oldest_spellings_are_the_same_flow() {
         let found = findings_of(load_text(&OLDEST.replacen(from, to, 1)));
         assert!(found.contains(says), "{to}: {found}");
     }
+}
+
+/// The same in blocks, with comments.
+const OLDEST_IN_BLOCKS: &str = "# How we work.
+name: main # by Ann
+max_iterations: 9
+initial_movement: plan
+movements:
+  # First of all
+  - name: plan
+    edit: false
+    agent: ../agents/planner.md # who plans
+    permission_mode: default
+    report: 00-plan.md # the plan
+    instruction_template: |
+      Plan {movement_iteration} of {max_iterations}.
+
+    rules:
+      - when: true # always
+        next: work
+
+  - permission_mode: acceptEdits # may edit
+    name: work
+    edit: true
+    report:
+      # the reports
+      - Scope: 01-scope.md
+      - name: 02-log.md
+        format: |
+          # Log
+
+            - what
+
+    # and then
+    rules:
+    - condition: done
+      next: reviews
+    instruction_template: Work
+  - name: reviews
+    parallel:
+      - name: first
+        edit: false
+        agent: ../agents/planner.md
+        report:
+          # about the review
+          name: 03-review.md # a name
+          format: |
+            # Review
+              indented
+        rules:
+          - condition: good
+          - condition: bad
+        instruction_template: \"Review it now.\"
+    rules:
+      - { condition: all(\"good\"), next: COMPLETE }
+      - { condition: any(\"bad\"), next: work }
+loop_monitors:
+  - cycle: [work, reviews]
+    judge:
+      agent: ../agents/planner.md
+      instruction_template: Judge
+      rules: [{ condition: goes on, next: work }, { condition: 'ai(\"does not\")', next: ABORT }]
+";
+
+#[test]
+fn an_upgraded_workflow_is_the_same_flow_with_its_comments() {
+    let pages = [(".takt/agents/planner.md", "You plan."), ("~/.takt/agents/coder.md", "You code.")];
+    let load_text = |text: &str| load(&[&[(FILE, text)][..], &pages].concat());
+    let windows = OLDEST_IN_BLOCKS.replace('\n', "\r\n");
+    for older in [OLDEST, OLDEST_IN_BLOCKS, &windows] {
+        let upgraded = upgrade_takt_workflow(FILE, older).unwrap();
+        let newer = load_text(&upgraded.text);
+        assert_eq!(newer.run.format, "TAKT workflow", "{}", upgraded.text);
+        assert_eq!(dump(&newer.draft), dump(&load_text(older).draft), "{}", upgraded.text);
+        assert_eq!(findings_of(newer), "", "{}", upgraded.text);
+        let comments = |text: &str| text.matches(" # ").count();
+        assert_eq!(comments(&upgraded.text), comments(older));
+        let left = upgraded.text.contains("ai(").then(|| {
+            vec![(59, "TAKT refuses `ai(\"…\")` today: write its text as the condition".to_owned())]
+        });
+        assert_eq!(upgraded.left, left.unwrap_or_default(), "{}", upgraded.text);
+        let again = upgrade_takt_workflow(FILE, &upgraded.text).unwrap();
+        assert_eq!((again.changes, &again.text), (0, &upgraded.text));
+        let is_mixed = upgraded.text.contains("\r\n") && upgraded.text.replace("\r\n", "").contains('\n');
+        assert!(!is_mixed, "{:?}", upgraded.text);
+    }
+    // What cannot be spelled otherwise is named and stays.
+    for (text, line, says) in [
+        ("steps:\n  - { name: a, instruction_template: word }\n", 2, "a word alone is the name of a file"),
+        ("max_iterations: 1\nmax_steps: 2\n", 1, "`max_steps` is there as well"),
+        ("steps:\n  - name: a\n    model: x\n", 3, "move it to `runtime.yaml`"),
+        ("steps:\n  - instruction: a\n    instruction_template: b c\n", 3, "`instruction_template` holds"),
+    ] {
+        let upgraded = upgrade_takt_workflow(FILE, text).unwrap();
+        assert!(upgraded.left[0].0 == line && upgraded.left[0].1.contains(says), "{:?}", upgraded.left);
+    }
+    assert!(upgrade_takt_workflow(FILE, "a: [").is_err());
 }
 
 #[test]

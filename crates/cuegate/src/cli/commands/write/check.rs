@@ -11,7 +11,7 @@ use cuegate_formats::Files;
 use cuegate_view::{CheckedDefinition, PlannedEffect};
 use serde_json::{Value, json};
 
-use super::{check_watch, explain};
+use super::{check_watch, explain, upgrade};
 use crate::cli::commands::diagnostics::{count_errors_and_warnings, plural_ending, print_diagnostics};
 use crate::cli::commands::read_options;
 use crate::cli::commands::{ProjectPlace, load_as, open_disk_files};
@@ -44,6 +44,9 @@ pub(crate) struct CheckArgs {
     /// Print JSON: the same as `--format json`
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print a workflow of an older TAKT in the spelling of today, with its comments; what cannot be spelled so is named
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "strict", "phases", "format", "json", "watch"])]
+    pub(crate) upgrade: Option<String>,
     /// Check again whenever a file of the definition changes, until interrupted
     #[arg(long)]
     pub(crate) watch: bool,
@@ -73,6 +76,9 @@ pub(crate) enum CheckFormat {
 }
 
 pub(in crate::cli::commands) fn check_or_watch(place: &ProjectPlace, args: CheckArgs) -> Result<u8, Failure> {
+    if let Some(typed) = &args.upgrade {
+        return upgrade::print_upgraded(place, typed);
+    }
     let paths = if args.paths.is_empty() { find_project_definitions(place)? } else { args.paths.clone() };
     let args = &CheckArgs { paths, ..args };
     if args.watch {

@@ -9,3 +9,4 @@ pub(in crate::cli) mod prompt;
 pub(in crate::cli) mod schema;
 pub(in crate::cli) mod show;
 pub(in crate::cli) mod simulate;
+pub(in crate::cli) mod upgrade;
