@@ -60,6 +60,9 @@ pub struct AgentPlan {
     /// The chains of the reports of steps, where they differ from those of the steps.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reports: BTreeMap<Str, Vec<AgentChoice>>,
+    /// The chains of steps from a number of visits on, in ascending order.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub later: BTreeMap<Str, Vec<(u32, Vec<AgentChoice>)>>,
 }
 
 impl AgentPlan {
@@ -68,15 +71,29 @@ impl AgentPlan {
         *self == AgentPlan::default()
     }
 
-    /// The chain of a step; `None`: that of the usual agent.
-    pub fn chain_of_step(&self, step: &str, is_report: bool) -> Option<&Vec<AgentChoice>> {
+    /// The chain of a step in a visit of it; `None`: that of the usual agent.
+    pub fn chain_of_step(&self, step: &str, is_report: bool, visit: u32) -> Option<&Vec<AgentChoice>> {
         let of_report = if is_report { self.reports.get(step) } else { None };
-        of_report.or_else(|| self.steps.get(step))
+        of_report.or_else(|| {
+            self.chains_of_step(step).filter(|(from, _)| *from <= visit).last().map(|(_, chain)| chain)
+        })
+    }
+
+    /// The chains of a step with the visit from which each is called.
+    pub fn chains_of_step(&self, step: &str) -> impl Iterator<Item = (u32, &Vec<AgentChoice>)> {
+        let later = self.later.get(step).into_iter().flatten();
+        self.steps
+            .get(step)
+            .map(|chain| (0, chain))
+            .into_iter()
+            .chain(later.map(|(from, chain)| (*from, chain)))
     }
 
     /// All choices in it.
     pub fn choices(&self) -> impl Iterator<Item = &AgentChoice> {
-        self.stand_ins.iter().chain(self.steps.values().flatten()).chain(self.reports.values().flatten())
+        let later = self.later.values().flatten().flat_map(|(_, chain)| chain);
+        let own = self.steps.values().chain(self.reports.values()).flatten();
+        self.stand_ins.iter().chain(own).chain(later)
     }
 }
 
@@ -88,10 +105,11 @@ impl RunStarted {
 
     /// The agents of a call for a step, in the order in which they are tried. A judge goes on with the agents of the step
     /// whose answer it judges, unless it has its own.
-    pub(crate) fn chain_of_call(&self, step: &str, context: &AskContext) -> Vec<AgentChoice> {
+    pub(crate) fn chain_of_call(&self, step: &str, context: &AskContext, visit: u32) -> Vec<AgentChoice> {
         let asked = context.other().map_or(step, |other| other);
-        let chain = self.agents.chain_of_step(asked, context.owing().is_some());
-        let of_judged = || self.agents.chain_of_step(step, false).filter(|_| context.judging().is_some());
+        let chain = self.agents.chain_of_step(asked, context.owing().is_some(), visit);
+        let of_judged =
+            || self.agents.chain_of_step(step, false, visit).filter(|_| context.judging().is_some());
         match chain.or_else(of_judged) {
             Some(chain) => chain.clone(),
             None => {
@@ -149,8 +167,13 @@ fn read_outage(fault: &Fault, times: u32) -> Option<(Option<u64>, bool)> {
 
 impl Run {
     /// The first agent of a call; `None` for the usual one.
-    pub(crate) fn first_agent(started: &RunStarted, step: &str, context: &AskContext) -> Option<AgentChoice> {
-        let first = started.chain_of_call(step, context).into_iter().next()?;
+    pub(crate) fn first_agent(
+        started: &RunStarted,
+        step: &str,
+        context: &AskContext,
+        visit: u32,
+    ) -> Option<AgentChoice> {
+        let first = started.chain_of_call(step, context, visit).into_iter().next()?;
         (first != started.usual_agent()).then_some(first)
     }
 
@@ -158,7 +181,7 @@ impl Run {
     /// `None` for the usual agent.
     pub(crate) fn choose_agent(&self, request: &AskRequest, now_ms: i64) -> Option<AgentChoice> {
         let started = self.started.as_ref()?;
-        let chain = started.chain_of_call(&request.step, &request.context);
+        let chain = started.chain_of_call(&request.step, &request.context, self.visit_number());
         let free = chain.iter().find(|choice| self.agent_out_until(choice, now_ms).is_none());
         let chosen = free.or_else(|| {
             chain
@@ -166,6 +189,11 @@ impl Run {
                 .min_by_key(|choice| self.agent_out_until(choice, now_ms).flatten().unwrap_or(i64::MAX))
         })?;
         (*chosen != started.usual_agent()).then(|| chosen.clone())
+    }
+
+    /// The number of the visit that goes on, from 1.
+    pub(crate) fn visit_number(&self) -> u32 {
+        self.progress.visit.as_ref().map_or(1, |visit| visit.visit)
     }
 
     /// Until when an agent is out; `None` if it is not, `Some(None)` if nobody knows.
@@ -201,8 +229,9 @@ impl Run {
     /// Gives pending asks to the agents that the run has now.
     pub(crate) fn choose_agents_anew(&mut self) {
         let Some(started) = self.started.clone() else { return };
+        let visit = self.visit_number();
         let choose = |step: &Str, asking: &mut PendingAsk| {
-            asking.agent = Run::first_agent(&started, step, &asking.context);
+            asking.agent = Run::first_agent(&started, step, &asking.context, visit);
         };
         match self.progress.node.as_mut() {
             Some(Node { step, work: Work::Asking(asking), .. }) => choose(step, asking),

@@ -278,7 +278,7 @@ fn build_ask_command(
             .unwrap_or_default(),
         schema: ask.schema.filter(|_| owing.is_none()),
         agent: asking.agent.clone(),
-        model: ask.model_of(run.progress.visit.as_ref().map_or(1, |visit| visit.visit)).cloned(),
+        model: ask.model_of(run.visit_number()).cloned(),
         session: session_of_ask(run, ask, asking),
         boundary,
         share: run.spending.ledger.reserved.get(&id).copied().unwrap_or_default(),

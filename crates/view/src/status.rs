@@ -341,6 +341,10 @@ fn describe_agent_plan(plan: &AgentPlan) -> Vec<String> {
         let lines = by_chain.iter();
         parts.extend(lines.map(|(chain, steps)| format!("{which}{}: {}", steps.join(", "), words(chain))));
     }
+    for (step, stages) in &plan.later {
+        let stages = stages.iter();
+        parts.extend(stages.map(|(from, chain)| format!("`{step}` from visit {from} on: {}", words(chain))));
+    }
     parts
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct AgentSources {
     pub(crate) usual: AgentChoice,
     /// What steps in for it.
     pub(crate) stand_ins: Vec<AgentChoice>,
+    /// The further stages of its ladder in TAKT's `runtime.yaml`.
+    pub(crate) ladder: Vec<AgentChoice>,
     /// Assignments, the strongest layer first: of flags, of cuegate.toml, of TAKT's `runtime.yaml`.
     pub(crate) layers: Vec<Vec<AgentAssignment>>,
     /// Whether agents that the definition itself names count.
@@ -45,7 +47,8 @@ pub(crate) fn plan_agents(
     let mut chains: BTreeMap<Str, Vec<AgentChoice>> = BTreeMap::new();
     let mut unknown: BTreeMap<Str, Vec<Str>> = BTreeMap::new();
     for (step, ask) in list_asking_steps(flow) {
-        let named = sources.layers.iter().find_map(|layer| find_chain(layer, step, ask).cloned());
+        let assigned = sources.layers.iter().find_map(|layer| find_assignment(layer, step, ask));
+        let named = assigned.map(|assigned| assigned.chain.clone());
         let own = ask.agent_keys.agent.as_ref().filter(|_| sources.reads_definition && named.is_none());
         let own = own.and_then(|name| {
             let agent = agent_of_takt_name(name);
@@ -55,6 +58,24 @@ pub(crate) fn plan_agents(
             }
             Some(vec![AgentChoice::new(agent)])
         });
+        let ladder = match (assigned, &own) {
+            (Some(assigned), _) => &assigned.ladder,
+            (None, None) => &sources.ladder,
+            (None, Some(_)) => &Vec::new(),
+        };
+        let later = ask.agent_keys.promoted_at.iter().enumerate().filter_map(|(index, from)| {
+            let stage = ladder.get(index).or(ladder.last())?;
+            Some((*from, vec![stage.clone()]))
+        });
+        let later: Vec<(u32, Vec<AgentChoice>)> = later.collect();
+        if !later.is_empty() {
+            planned.plan.later.insert(step.name.clone(), later);
+        } else if !ask.agent_keys.promoted_at.is_empty() && sources.reads_definition {
+            planned.notes.push(format!(
+                "`promotion` of `{}` has no effect: no `ladder` in runtime.yaml is for it",
+                step.name
+            ));
+        }
         if let Some(chain) = named.or(own) {
             chains.insert(step.name.clone(), chain);
         }
@@ -95,14 +116,14 @@ pub(super) fn list_asking_steps(flow: &Flow) -> impl Iterator<Item = (&Step<Step
     })
 }
 
-/// The chain of the assignment that fits a step best.
-pub(super) fn find_chain<'l>(
+/// The assignment that fits a step best.
+pub(super) fn find_assignment<'l>(
     layer: &'l [AgentAssignment],
     step: &Step<StepId>,
     ask: &Ask,
-) -> Option<&'l Vec<AgentChoice>> {
-    let fitting = layer.iter().filter_map(|one| Some((one.role.fit(step, ask)?, &one.chain)));
-    fitting.min_by_key(|(fit, _)| *fit).map(|(_, chain)| chain)
+) -> Option<&'l AgentAssignment> {
+    let fitting = layer.iter().filter_map(|one| Some((one.role.fit(step, ask)?, one)));
+    fitting.min_by_key(|(fit, _)| *fit).map(|(_, one)| one)
 }
 
 /// Our name of an agent that a TAKT definition names.

@@ -30,13 +30,19 @@ pub(crate) fn list_planned_calls<'f>(
     let mut calls = Vec::new();
     for (step, ask) in list_asking_steps(flow) {
         let usual_chain = || std::iter::once(usual).chain(&plan.stand_ins).cloned().collect::<Vec<_>>();
-        let of_judged = || plan.chain_of_step(judged.get(&step.name)?, false);
-        let own =
-            plan.chain_of_step(&step.name, false).or_else(of_judged).cloned().unwrap_or_else(usual_chain);
+        // A judge without agents of its own goes on with those of the step.
+        let name = match judged.get(&step.name) {
+            Some(judged) if plan.chains_of_step(&step.name).next().is_none() => *judged,
+            _ => &step.name,
+        };
+        let own = plan.steps.get(name).cloned().unwrap_or_else(usual_chain);
+        let later = plan.later.get(name).into_iter().flatten().map(|(_, chain)| chain.clone());
         let of_reports = plan.reports.get(&step.name).cloned().unwrap_or_default();
-        for chain in [own, of_reports] {
-            for choice in chain {
-                calls.push(PlannedCall { step, ask, choice });
+        let mut seen: Vec<AgentChoice> = Vec::new();
+        for choice in std::iter::once(own).chain(later).chain([of_reports]).flatten() {
+            if !seen.contains(&choice) {
+                calls.push(PlannedCall { step, ask, choice: choice.clone() });
+                seen.push(choice);
             }
         }
     }

@@ -6,7 +6,7 @@ use cuegate_engine::{AgentChoice, AgentPlan};
 use cuegate_flow::model::Flow;
 
 use super::{
-    plan::{AgentSources, PlannedAgents, check_flag_roles, find_chain, list_asking_steps, plan_agents},
+    plan::{AgentSources, PlannedAgents, check_flag_roles, find_assignment, list_asking_steps, plan_agents},
     takt_runtime::{RuntimeRoles, read_runtime_roles},
 };
 use crate::config::{AgentAssignment, AgentChain, AgentRole, Config};
@@ -66,7 +66,7 @@ pub(crate) fn plan_without_machine(
 /// As [`read_runtime_roles`].
 pub(crate) fn read_takt_roles(flow: &Flow, root: &Path, config: &Config) -> Result<RuntimeRoles, Failure> {
     match flow.dialect == "takt" {
-        true => read_runtime_roles(root, &flow.name, &|name| providers::check_name(name, config).is_ok()),
+        true => read_runtime_roles(root, &|name| providers::check_name(name, config).is_ok()),
         false => Ok(RuntimeRoles::default()),
     }
 }
@@ -96,6 +96,7 @@ pub(crate) fn plan_run_agents(
     let sources = AgentSources {
         usual: wishes.usual.clone(),
         stand_ins: wishes.stand_ins.clone(),
+        ladder: if wishes.is_named { Vec::new() } else { takt.usual_ladder },
         layers,
         reads_definition: !wishes.is_named && wishes.usual.agent != "scripted",
     };
@@ -122,8 +123,9 @@ pub(crate) fn reassign_roles(
     }
     let mut plan = plan.clone();
     for (step, ask) in list_asking_steps(flow) {
-        if let Some(chain) = find_chain(roles, step, ask) {
-            plan.steps.insert(step.name.clone(), chain.clone());
+        if let Some(assigned) = find_assignment(roles, step, ask) {
+            plan.steps.insert(step.name.clone(), assigned.chain.clone());
+            plan.later.remove(&step.name);
         }
         let of_reports = roles.iter().find(|one| one.role == AgentRole::Report);
         if let Some(of_reports) = of_reports.filter(|_| !ask.reports.is_empty()) {

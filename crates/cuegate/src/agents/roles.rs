@@ -27,6 +27,14 @@ impl AgentRole {
             AgentRole::Step(name) => of_step(name),
             AgentRole::Tag(name) => of_tag(name),
             AgentRole::Persona(name) => of_persona(name),
+            AgentRole::StepOf(workflow, name) => {
+                let written = ask.agent_keys.written_as.as_ref();
+                let (of, step) = written?;
+                (**of == **workflow && **step == **name).then_some((0, Reverse(0)))
+            }
+            AgentRole::Seat(name) => {
+                ask.agent_keys.seat.as_ref().filter(|seat| ***seat == **name).map(|_| (0, Reverse(0)))
+            }
             AgentRole::Named(name) => of_step(name).or_else(|| of_tag(name)).or_else(|| of_persona(name)),
             AgentRole::Judge => (ask.role != Role::Work).then_some((1, Reverse(0))),
             AgentRole::ReadOnly => (step.boundary.permission <= Permission::Plan).then_some((4, Reverse(0))),

@@ -78,7 +78,8 @@ impl RunAgents {
         let is_called = |agent: &str| calls.iter().any(|call| call.choice.agent == agent);
         let usual_chain: Vec<AgentChoice> =
             std::iter::once(&self.usual).chain(&self.plan.stand_ins).cloned().collect();
-        let own = self.plan.steps.values().chain(self.plan.reports.values());
+        let later = self.plan.later.values().flatten().map(|(_, chain)| chain);
+        let own = self.plan.steps.values().chain(self.plan.reports.values()).chain(later);
         let is_usual_called = self.plan.is_usual() || is_called(&self.usual.agent);
         for chain in own.chain(Some(&usual_chain).filter(|_| is_usual_called)) {
             let failing = chain.iter().map(|choice| self.agents.get(&choice.agent)?.problem());
@@ -230,6 +231,11 @@ pub(crate) fn describe_plan(
         for (chain, steps) in groups {
             let steps = name_steps(steps).unwrap_or_default();
             lines.push(format!("{which}{steps}: {}", describe(chain)));
+        }
+    }
+    for name in order {
+        for (from, chain) in plan.later.get(name).into_iter().flatten() {
+            lines.push(format!("`{name}` from visit {from} on: {}", describe(chain)));
         }
     }
     lines

@@ -19,6 +19,8 @@ use crate::config::{AgentAssignment, AgentRole};
 pub(crate) struct RuntimeRoles {
     /// The agent of everything else.
     pub(crate) usual: Option<AgentChoice>,
+    /// The further stages of its ladder.
+    pub(crate) usual_ladder: Vec<AgentChoice>,
     pub(crate) assignments: Vec<AgentAssignment>,
     /// What is not followed.
     pub(crate) notes: Vec<String>,
@@ -27,7 +29,11 @@ pub(crate) struct RuntimeRoles {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RuntimeFile {
+    version: Option<serde::de::IgnoredAny>,
     provider: Option<ProviderSection>,
+    /// Sections that are not followed: `mcp`, `companion`, `loop_analysis`.
+    #[serde(flatten)]
+    others: BTreeMap<String, serde::de::IgnoredAny>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -55,6 +61,7 @@ struct RuntimeTargets {
     tags: BTreeMap<String, RuntimeTarget>,
     steps: BTreeMap<String, RuntimeTarget>,
     internal_agents: BTreeMap<String, RuntimeTarget>,
+    companions: BTreeMap<String, RuntimeTarget>,
 }
 
 #[derive(Debug, Default, Clone, Deserialize)]
@@ -79,7 +86,9 @@ struct RuntimeProfile {
     provider: Option<String>,
     model: Option<String>,
     extends: Option<String>,
-    options: Option<serde::de::IgnoredAny>,
+    options: BTreeMap<String, serde::de::IgnoredAny>,
+    #[serde(flatten)]
+    others: BTreeMap<String, serde::de::IgnoredAny>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -94,38 +103,44 @@ struct RuntimePool {
     fallback_profile: Option<String>,
 }
 
-/// Reads the files of a project for a workflow. `is_known` tells whether there is an agent of a name.
+/// Reads the files of a project. `is_known` tells whether there is an agent of a name.
 ///
 /// # Errors
 /// When a file cannot be read, or names a profile that does not exist.
 pub(crate) fn read_runtime_roles(
     root: &Path,
-    workflow: &str,
     is_known: &dyn Fn(&str) -> bool,
 ) -> Result<RuntimeRoles, Failure> {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let mut merged: Option<ProviderSection> = None;
-    let mut files = Vec::new();
+    let (mut files, mut notes) = (Vec::new(), Vec::new());
     for folder in home.iter().map(PathBuf::as_path).chain([root]) {
         let path = folder.join(".takt/runtime.yaml");
-        let Some(section) = read_section(&path)? else { continue };
+        let (section, others) = read_section(&path)?;
+        notes.extend(others.into_iter().map(|name| format!("`{name}` of runtime.yaml is not followed")));
+        let Some(section) = section else { continue };
         files.push(format!("`{}`", path.display()));
         merged = Some(match merged {
             Some(outer) => merge_sections(outer, section),
             None => section,
         });
     }
-    let Some(section) = merged else { return Ok(RuntimeRoles::default()) };
-    read_roles(section, root, workflow, is_known).map_err(|failure| Failure {
-        message: format!("{}: {}", files.join(", "), failure.message),
-        ..failure
-    })
+    let mut roles = match merged {
+        None => RuntimeRoles::default(),
+        Some(section) => read_roles(section, root, is_known).map_err(|failure| Failure {
+            message: format!("{}: {}", files.join(", "), failure.message),
+            ..failure
+        })?,
+    };
+    roles.notes.extend(notes);
+    Ok(roles)
 }
 
-fn read_section(path: &Path) -> Result<Option<ProviderSection>, Failure> {
+/// The section about providers, and the names of others that are not followed.
+fn read_section(path: &Path) -> Result<(Option<ProviderSection>, Vec<String>), Failure> {
     let text = match crate::text_file::read_text(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok((None, Vec::new())),
         Err(error) => {
             return Err(Failure::usage(
                 format!("failed to read `{}`: {error}", path.display()),
@@ -141,7 +156,7 @@ fn read_section(path: &Path) -> Result<Option<ProviderSection>, Failure> {
             "correct the file, or name the agent with `--provider`: then it is not read",
         )
     })?;
-    Ok(file.provider)
+    Ok((file.provider, file.others.into_keys().collect()))
 }
 
 /// The section of the project over that of the user.
@@ -163,7 +178,13 @@ fn merge_sections(outer: ProviderSection, mut inner: ProviderSection) -> Provide
 }
 
 /// The defaults and targets that a folder is assigned, else those of the section.
-fn select_set(section: &ProviderSection, root: &Path) -> (Option<RuntimeTarget>, RuntimeTargets) {
+///
+/// # Errors
+/// When the folder is assigned what is not defined.
+fn select_set(
+    section: &ProviderSection,
+    root: &Path,
+) -> Result<(Option<RuntimeTarget>, RuntimeTargets), Failure> {
     let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let is_root = |key: &str| {
         let path = match (key.strip_prefix("~/"), std::env::var_os("HOME")) {
@@ -173,44 +194,60 @@ fn select_set(section: &ProviderSection, root: &Path) -> (Option<RuntimeTarget>,
         std::fs::canonicalize(&path).unwrap_or(path) == root
     };
     let name = section.directories.iter().find(|(key, _)| is_root(key)).map(|(_, name)| name);
-    let set = name.and_then(|name| section.assignments.get(name));
+    let set = match name {
+        Some(name) => Some(section.assignments.get(name).ok_or_else(|| {
+            Failure::usage(
+                format!("`directories` names the undefined assignment `{name}`"),
+                "define it under `provider.assignments`, or name the agent with `--provider`",
+            )
+        })?),
+        None => None,
+    };
     let defaults = set.and_then(|set| set.defaults.clone()).or_else(|| section.defaults.clone());
     let targets = set.and_then(|set| set.targets.clone()).or_else(|| section.targets.clone());
-    (defaults, targets.unwrap_or_default())
+    Ok((defaults, targets.unwrap_or_default()))
 }
 
 fn read_roles(
     section: ProviderSection,
     root: &Path,
-    workflow: &str,
     is_known: &dyn Fn(&str) -> bool,
 ) -> Result<RuntimeRoles, Failure> {
     let mut roles = RuntimeRoles::default();
-    let (defaults, targets) = select_set(&section, root);
+    let (defaults, targets) = select_set(&section, root)?;
     let mut resolver = ProfileResolver { section: &section, is_known, notes: Vec::new() };
     if let Some(target) = &defaults {
-        roles.usual = resolver.resolve(target)?;
+        let mut stages = resolver.resolve(target)?.into_iter();
+        roles.usual = stages.next();
+        roles.usual_ladder = stages.collect();
     }
+    // A step is named after the workflow that it stands in, be it called by another.
     let of_step = |name: &str| {
-        let (of, step) = name.rsplit_once('/')?;
-        (of == workflow).then(|| AgentRole::Step(step.to_owned()))
+        let (workflow, step) = name.rsplit_once('/')?;
+        Some(AgentRole::StepOf(workflow.to_owned(), step.to_owned()))
     };
     let named = targets.steps.iter().filter_map(|(name, target)| Some((of_step(name)?, target)));
     let tags = targets.tags.iter().map(|(name, target)| (AgentRole::Tag(name.clone()), target));
     let personas = targets.personas.iter().map(|(name, target)| (AgentRole::Persona(name.clone()), target));
-    for (role, target) in named.chain(tags).chain(personas) {
-        if let Some(choice) = resolver.resolve(target)? {
-            roles.assignments.push(AgentAssignment { role, chain: vec![choice] });
+    let seats = targets.internal_agents.iter().map(|(name, target)| (AgentRole::Seat(name.clone()), target));
+    for (role, target) in named.chain(tags).chain(personas).chain(seats) {
+        let mut stages = resolver.resolve(target)?.into_iter();
+        if let Some(choice) = stages.next() {
+            roles.assignments.push(AgentAssignment { role, chain: vec![choice], ladder: stages.collect() });
         }
     }
-    if !targets.internal_agents.is_empty() {
-        let note = "`internal_agents` of runtime.yaml is not followed: `judge` in `[agents]` of cuegate.toml names the agent \
-                    of judges";
-        resolver.notes.push(note.to_owned());
+    // Nobody talks with an assistant before a run.
+    if targets.internal_agents.contains_key("assistant") {
+        resolver.notes.push("`assistant` of runtime.yaml is not followed".to_owned());
     }
-    roles.notes = resolver.notes;
-    roles.notes.sort_unstable();
-    roles.notes.dedup();
+    if !targets.companions.is_empty() {
+        resolver.notes.push("`companions` of runtime.yaml are not followed".to_owned());
+    }
+    for note in resolver.notes {
+        if !roles.notes.contains(&note) {
+            roles.notes.push(note);
+        }
+    }
     Ok(roles)
 }
 
@@ -222,21 +259,25 @@ struct ProfileResolver<'s> {
 }
 
 impl ProfileResolver<'_> {
-    fn resolve(&mut self, target: &RuntimeTarget) -> Result<Option<AgentChoice>, Failure> {
+    /// The agents of a target: one, or the stages of a ladder.
+    fn resolve(&mut self, target: &RuntimeTarget) -> Result<Vec<AgentChoice>, Failure> {
         if let Some(profile) = &target.profile {
-            return self.resolve_profile(profile);
+            return Ok(self.resolve_profile(profile)?.into_iter().collect());
         }
-        if let Some(LadderStage::Name(profile) | LadderStage::Table { profile }) = target.ladder.first() {
-            if target.ladder.len() > 1 {
-                self.notes.push("of a `ladder` in runtime.yaml the first stage is used".to_owned());
+        if !target.ladder.is_empty() {
+            let mut stages = Vec::new();
+            for LadderStage::Name(profile) | LadderStage::Table { profile } in &target.ladder {
+                stages.extend(self.resolve_profile(profile)?);
             }
-            return self.resolve_profile(profile);
+            return Ok(stages);
         }
-        let Some(pool) = &target.pool else { return Ok(None) };
+        let Some(pool) = &target.pool else { return Ok(Vec::new()) };
         self.notes.push("of a `pool` in runtime.yaml the `fallback_profile` is used".to_owned());
         let pools = self.section.auto_routing.as_ref().map(|routing| &routing.pools);
-        let fallback = pools.and_then(|pools| pools.get(pool)?.fallback_profile.clone());
-        fallback.map_or(Ok(None), |profile| self.resolve_profile(&profile))
+        let Some(fallback) = pools.and_then(|pools| pools.get(pool)?.fallback_profile.clone()) else {
+            return Ok(Vec::new());
+        };
+        Ok(self.resolve_profile(&fallback)?.into_iter().collect())
     }
 
     fn resolve_profile(&mut self, name: &str) -> Result<Option<AgentChoice>, Failure> {
@@ -257,8 +298,11 @@ impl ProfileResolver<'_> {
             };
             provider = provider.or_else(|| profile.provider.clone());
             model = model.or_else(|| profile.model.clone());
-            if profile.options.is_some() {
-                self.notes.push("`options` of profiles in runtime.yaml are not passed on".to_owned());
+            let unread = profile.options.keys().chain(profile.others.keys());
+            let unread: Vec<String> = unread.map(|key| format!("`{key}`")).collect();
+            if !unread.is_empty() {
+                let keys = unread.join(", ");
+                self.notes.push(format!("{keys} of the profile `{name}` in runtime.yaml: not passed on"));
             }
             next = profile.extends.clone();
             seen.push(name);
@@ -301,24 +345,27 @@ provider:
     }
 
     fn shown(section: ProviderSection) -> Vec<String> {
-        let roles = read_roles(section, Path::new("/"), "default", &|name| name != "cursor").unwrap();
+        let roles = read_roles(section, Path::new("/"), &|name| name != "cursor").unwrap();
         let usual = roles.usual.iter().map(|usual| format!("usual={usual}"));
-        let assigned = roles.assignments.iter().map(|one| format!("{}={}", one.role, one.chain[0]));
-        usual.chain(assigned).chain(roles.notes.iter().map(|note| note[..24].to_owned())).collect()
+        let assigned = roles.assignments.iter().map(|one| {
+            let ladder: String = one.ladder.iter().map(|stage| format!(" then {stage}")).collect();
+            format!("{}={}{ladder}", one.role, one.chain[0])
+        });
+        usual.chain(assigned).chain(roles.notes.iter().cloned()).collect()
     }
 
     #[test]
     fn profiles_become_agents_of_steps_tags_and_personas() {
         insta::assert_snapshot!(shown(section(TEXT)).join("\n"), @r"
         usual=claude:sonnet
-        step:plan=claude:opus
-        tag:review=codex
+        step:another/plan=codex
+        step:default/plan=claude:opus
+        tag:review=codex then claude:opus
         persona:coder=claude:opus
-        `internal_agents` of run
-        `options` of profiles in
-        of a `ladder` in runtime
-        of a `pool` in runtime.y
-        unknown agent `cursor` i
+        internal:selector=codex
+        `effort` of the profile `medium` in runtime.yaml: not passed on
+        of a `pool` in runtime.yaml the `fallback_profile` is used
+        unknown agent `cursor` in runtime.yaml: it is not followed
         ");
     }
 
@@ -337,8 +384,12 @@ provider:
                 "provider: { defaults: { profile: a }, profiles: { a: { extends: a } } }",
                 "the profile `a` extends itself",
             ),
+            (
+                "provider: { defaults: { profile: a }, profiles: { a: {} }, directories: { /: none } }",
+                "`directories` names the undefined assignment `none`",
+            ),
         ] {
-            let failure = read_roles(section(text), Path::new("/"), "w", &|_| true).unwrap_err();
+            let failure = read_roles(section(text), Path::new("/"), &|_| true).unwrap_err();
             assert_eq!(failure.message, why);
         }
     }

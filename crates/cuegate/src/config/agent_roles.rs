@@ -12,6 +12,10 @@ pub(crate) enum AgentRole {
     Step(String),
     Persona(String),
     Tag(String),
+    /// The step of this name in the workflow of this name, also where that is called by another.
+    StepOf(String, String),
+    /// What TAKT calls an agent for itself, such as `selector`.
+    Seat(String),
     /// Calls that decide about the work of others.
     Judge,
     /// Requests of reports.
@@ -25,6 +29,8 @@ pub(crate) enum AgentRole {
 pub(crate) struct AgentAssignment {
     pub(crate) role: AgentRole,
     pub(crate) chain: Vec<AgentChoice>,
+    /// What is called instead from the visits on at which the workflow promotes the step.
+    pub(crate) ladder: Vec<AgentChoice>,
 }
 
 impl AgentRole {
@@ -52,7 +58,7 @@ impl AgentRole {
             | AgentRole::Step(name)
             | AgentRole::Persona(name)
             | AgentRole::Tag(name) => name,
-            AgentRole::Judge | AgentRole::Report | AgentRole::ReadOnly => return Ok(role),
+            _ => return Ok(role),
         };
         match name.trim().is_empty() {
             true => Err(format!("the role `{text}` has no name")),
@@ -68,6 +74,8 @@ impl std::fmt::Display for AgentRole {
             AgentRole::Step(name) => write!(f, "step:{name}"),
             AgentRole::Persona(name) => write!(f, "persona:{name}"),
             AgentRole::Tag(name) => write!(f, "tag:{name}"),
+            AgentRole::StepOf(workflow, step) => write!(f, "step:{workflow}/{step}"),
+            AgentRole::Seat(name) => write!(f, "internal:{name}"),
             AgentRole::Judge => f.write_str("judge"),
             AgentRole::Report => f.write_str("report"),
             AgentRole::ReadOnly => f.write_str("read-only"),
@@ -82,5 +90,5 @@ impl std::fmt::Display for AgentRole {
 pub(crate) fn parse_assignment(text: &str) -> Result<AgentAssignment, String> {
     let (role, chain) =
         text.split_once('=').ok_or("write it like `review=codex` or `step:fix=claude:opus,codex`")?;
-    Ok(AgentAssignment { role: AgentRole::parse(role)?, chain: parse_chain(chain)? })
+    Ok(AgentAssignment { role: AgentRole::parse(role)?, chain: parse_chain(chain)?, ladder: Vec::new() })
 }

@@ -136,7 +136,7 @@ impl<'de> Visitor<'de> for AgentsVisitor {
                 }
                 AgentEntry::Chain(chain) => {
                     let role = AgentRole::parse(&name).map_err(A::Error::custom)?;
-                    config.roles.push(AgentAssignment { role, chain });
+                    config.roles.push(AgentAssignment { role, chain, ladder: Vec::new() });
                 }
             }
         }

@@ -164,7 +164,7 @@ fn roles_choose_the_agents_of_steps() {
     assert_eq!(status["provider"], "a");
     assert_eq!(
         status["agents"],
-        json!({ "stand_ins": [], "steps": { "plan": ["c", "b"], "style": ["b"], "tests": ["c:big"] }, "reports": {} })
+        json!({ "stand_ins": [], "steps": { "plan": ["c", "b"], "style": ["b"], "tests": ["c:big"] }, "reports": {}, "later": {} })
     );
     let agents: Vec<(&str, &str)> = status["steps"]
         .as_array()
@@ -247,6 +247,54 @@ fn the_agents_of_a_workflow_count_without_a_flag() {
     let ran = team.project.run(&["run", "it", "Do it", "--provider", "b"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(team.who(), ["b plan", "b work", "b style", "c tests", "b again"]);
+}
+
+/// A called workflow whose step is promoted, a step with a chosen member, and a monitor.
+#[test]
+fn ladders_called_steps_and_internal_agents_of_takt_count() {
+    let team = Team::new("\"c\"", "");
+    let inner = "name: inner\nsubworkflow: { callable: true }\nsteps:\n  - name: work\n    edit: true\n    instruction: Work.\n    \
+                 promotion: [{ at: 2 }, { at: 3 }]\n    rules: [{ condition: Done, next: work }, { condition: over, next: COMPLETE }]\n";
+    team.project.write(".takt/workflows/inner.yaml", inner);
+    let main = "name: main\nmax_steps: 5\nsteps:\n  - name: look\n    parallel:\n      pool: [{ name: one, description: It, edit: false, \
+                instruction: Look., rules: [{ condition: Done }] }]\n      selection: { max_selected: 1 }\n    rules: \
+                [{ condition: all(\"Done\"), next: go }]\n  - { name: go, kind: workflow_call, call: inner, rules: [{ condition: \
+                COMPLETE, next: COMPLETE }] }\n";
+    team.project.write(".takt/workflows/main.yaml", main);
+    let runtime = "version: 1\nmcp: {}\nprovider:\n  defaults: { profile: c }\n  profiles:\n    a: { provider: a }\n    b: { provider: b, \
+                   model: m, options: { effort: high } }\n    c: { provider: c }\n  targets:\n    steps: { inner/work: { ladder: [a, b, c] }, \
+                   main/work: { profile: b } }\n    internal_agents: { selector: { profile: b } }\n";
+    team.project.write(".takt/runtime.yaml", runtime);
+    let priced = team.project.run(&["price", "main", "--json"]).json();
+    assert_eq!(priced["agents"]["steps"]["go/work"], json!(["a"]), "{priced:#}");
+    let later = json!([{ "from": 2, "agents": ["b:m"] }, { "from": 3, "agents": ["c"] }]);
+    assert_eq!(priced["agents"]["later"]["go/work"], later, "{priced:#}");
+    // Our agents answer no selection: the run waits after its first call.
+    let ran = team.project.run(&["run", "main", "Do it"]);
+    assert_eq!(
+        team.calls()[0].split(' ').take(2).collect::<Vec<_>>(),
+        ["b", "look@select"],
+        "{}",
+        ran.stderr
+    );
+    for note in [
+        "`mcp` of runtime.yaml is not followed",
+        "`effort` of the profile `b` in runtime.yaml: not passed on",
+    ] {
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    }
+    assert!(ran.stderr.contains("`go/work` from visit 2 on: b"), "{}", ran.stderr);
+    fs::remove_file(team.file("calls")).unwrap();
+    team.project.write(".takt/workflows/main.yaml", &main.replace("    parallel:\n      pool: [{ name: one, description: It, edit: false, \
+                instruction: Look., rules: [{ condition: Done }] }]\n      selection: { max_selected: 1 }\n    rules: \
+                [{ condition: all(\"Done\"), next: go }]", "    edit: false\n    instruction: Look.\n    rules: [{ condition: Done, next: go }]"));
+    let ran = team.project.run(&["run", "main", "Do it"]);
+    assert_eq!(team.who(), ["c look", "a go/work", "b go/work", "c go/work", "c go/work"], "{}", ran.stderr);
+    // Without a ladder a promotion does nothing, which is said.
+    team.project.write(".takt/runtime.yaml", &runtime.replace("ladder: [a, b, c]", "profile: a"));
+    let ran = team.project.run(&["run", "main", "Do it"]);
+    let note = "`promotion` of `go/work` has no effect: no `ladder` in runtime.yaml is for it";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
 }
 
 #[test]

@@ -156,7 +156,7 @@ pub(super) fn receive_fault(
 fn step_in(decider: &mut Decider<'_>, ask: CommandId, scope: &AskScope<'_>, fault: &Fault) -> bool {
     let AskScope { asked, member, ref asking, .. } = *scope;
     let started = decider.run.started();
-    let chain = started.chain_of_call(&scope.step.name, &asking.context);
+    let chain = started.chain_of_call(&scope.step.name, &asking.context, decider.run.visit_number());
     let choice = asking.agent.clone().unwrap_or_else(|| started.usual_agent());
     if chain.len() < 2 {
         return false;

@@ -128,6 +128,12 @@ pub struct AgentKeys {
     pub agent: Option<Str>,
     /// The tags of the step, in order.
     pub tags: Vec<Str>,
+    /// The workflow that the step stands in, and its name there.
+    pub written_as: Option<(Str, Str)>,
+    /// What the program of the definition asks this for itself, by that program's word: `selector`, `loop-judge`.
+    pub seat: Option<Str>,
+    /// The visits, in ascending order, from which the next stage of a ladder of agents is called.
+    pub promoted_at: Vec<u32>,
 }
 
 impl Ask {

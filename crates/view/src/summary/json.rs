@@ -244,20 +244,29 @@ fn json_of_question(row: &QuestionRow, is_answered: bool, texts: Texts<'_>) -> V
     })
 }
 
-/// The agents that a run would call: `{usual stand_ins[] steps{STEP[]} reports{STEP[]}}`.
+/// The agents that a run would call: `usual` and what [`json_of_agent_plan`] describes.
 pub fn json_of_agents(usual: Option<&AgentChoice>, plan: &AgentPlan) -> Value {
     let mut json = json_of_agent_plan(plan);
     json["usual"] = json!(usual.map(ToString::to_string));
     json
 }
 
-/// `{stand_ins[], steps{STEP[]}, reports{STEP[]}}`, agents as `AGENT` or `AGENT:MODEL`.
+/// `{stand_ins[], steps{STEP[]}, reports{STEP[]}, later{STEP[{from, agents[]}]}}`, agents as `AGENT` or `AGENT:MODEL`;
+/// `from` is a visit of the step, from 1.
 pub(crate) fn json_of_agent_plan(plan: &AgentPlan) -> Value {
     let list = |chain: &[AgentChoice]| -> Value { chain.iter().map(ToString::to_string).collect() };
     let map = |chains: &BTreeMap<Str, Vec<AgentChoice>>| -> Value {
         chains.iter().map(|(step, chain)| (step.to_string(), list(chain))).collect::<Map<_, _>>().into()
     };
-    json!({ "stand_ins": list(&plan.stand_ins), "steps": map(&plan.steps), "reports": map(&plan.reports) })
+    let stage = |(from, chain): &(u32, Vec<AgentChoice>)| json!({ "from": from, "agents": list(chain) });
+    let later: Map<String, Value> = plan
+        .later
+        .iter()
+        .map(|(step, stages)| (step.to_string(), stages.iter().map(stage).collect()))
+        .collect();
+    json!({
+        "stand_ins": list(&plan.stand_ins), "steps": map(&plan.steps), "reports": map(&plan.reports), "later": later,
+    })
 }
 
 fn json_of_fault(fault: &FaultRow) -> Value {

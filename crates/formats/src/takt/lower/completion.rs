@@ -2,8 +2,8 @@
 //! of times.
 
 use cuegate_flow::model::{
-    Counter, CounterId, Draft, Edge, EdgeBound, Fact, FieldPath, Gate, Handoff, LimitKey, LimitTarget, Name,
-    Outcome, OutcomeReader, Piece, Schema, SchemaId, Source, Step, Target, Template,
+    AgentKeys, Ask, Counter, CounterId, Draft, Edge, EdgeBound, Fact, FieldPath, Gate, Handoff, LimitKey,
+    LimitTarget, Name, Outcome, OutcomeReader, Piece, Schema, SchemaId, Source, Step, Target, Template,
 };
 use serde_json::json;
 
@@ -69,7 +69,10 @@ pub(in crate::takt) fn insert_completion_judges(
             // Without a judgement the work counts as it is.
             OutcomeReader::Fallback(on(COMPLETE)),
         ];
-        let ask = judge_ask(build_completion_prompt(lowering, step, asked), schema);
+        let ask = Ask {
+            agent_keys: AgentKeys { seat: Some("review-completion-judge".into()), ..AgentKeys::default() },
+            ..judge_ask(build_completion_prompt(lowering, step, asked), schema)
+        };
         let lowered = judge_step(judge.text.clone(), edge.span, ask, Gate::Readers(readers));
         let missing = Handoff::new(MISSING, FieldPath::field(MISSING), edge.span);
         draft.steps.push(Step { handoff: vec![missing], edges: out, ..lowered });

@@ -4,8 +4,8 @@ use cuegate_flow::{
     Str,
     diagnostics::Span,
     model::{
-        Act, Ask, Boundary, Draft, FieldPath, Gate, Name, Outcome, OutcomeReader, Permission, Role, SchemaId,
-        SessionRule, Step, Template, Tools,
+        Act, AgentKeys, Ask, Boundary, Draft, FieldPath, Gate, Name, Outcome, OutcomeReader, Permission,
+        Role, SchemaId, SessionRule, Step, Template, Tools,
     },
 };
 
@@ -189,6 +189,7 @@ pub(in crate::takt) fn monitor_step(
         system: judge.system,
         persona: judge.persona,
         persona_names: judge.persona_names,
+        agent_keys: AgentKeys { seat: Some("loop-judge".into()), ..AgentKeys::default() },
         ..judge_ask(page.template(), add_schema(&words, judge.schemas, draft))
     };
     judge_step(judge.name, judge.span, ask, build_judge_gate(words, tags))

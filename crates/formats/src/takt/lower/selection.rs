@@ -4,8 +4,8 @@ use cuegate_flow::{
     Str,
     diagnostics::Diagnostic,
     model::{
-        Act, Ask, Boundary, Draft, Fact, FieldPath, Gate, Handoff, Name, Outcome, Permission, Piece, Role,
-        Schema, SchemaId, SessionRule, Source, Step, Template, Tools,
+        Act, AgentKeys, Ask, Boundary, Draft, Fact, FieldPath, Gate, Handoff, Name, Outcome, Permission,
+        Piece, Role, Schema, SchemaId, SessionRule, Source, Step, Template, Tools,
     },
 };
 use serde_json::{Value, json};
@@ -78,7 +78,7 @@ impl Selection<'_> {
                 schema: Some(SchemaId(draft.schemas.len() as u32 - 1)),
                 model: of.model.clone(),
                 later_models: Vec::new(),
-                agent_keys: Default::default(),
+                agent_keys: AgentKeys { seat: Some("selector".into()), ..AgentKeys::default() },
                 persona: self.persona.as_ref().and_then(|persona| persona.key.clone()),
                 persona_names: body.and_then(|body| body.stem.clone()).into_iter().collect(),
                 session: SessionRule::Fresh,

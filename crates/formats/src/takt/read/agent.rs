@@ -136,9 +136,15 @@ impl StepReader<'_, '_, '_> {
         let structured = self.read_structured_output(fields);
         let completion = self.read_completion(fields, is_member || leads);
         let model = fields.filled("model").map(|text| text.text);
-        let promotions = self.read_promotions(fields);
+        let (promotions, promoted_at) = self.read_promotions(fields);
         let agent = fields.filled("provider").map(|provider| provider.text.into());
-        let agent_keys = AgentKeys { agent, tags: read_tags(fields, "tags").unwrap_or_default() };
+        let agent_keys = AgentKeys {
+            agent,
+            tags: read_tags(fields, "tags").unwrap_or_default(),
+            written_as: Some(self.written_as(step)),
+            seat: None,
+            promoted_at,
+        };
         fields.stray("answer_agent", "nothing reads it");
         let mut settings = AgentSettings {
             persona,
@@ -187,15 +193,24 @@ impl StepReader<'_, '_, '_> {
         self.sections.inline(Text { text: DO_THE_TASK, span })
     }
 
-    /// Reads the models of later visits. An entry without a model is about a ladder outside of the workflow.
-    fn read_promotions(&self, fields: &Fields<'_, '_>) -> Vec<(u32, Str)> {
-        let mut has_ladder = false;
+    /// The workflow in which a step stands, and its name there.
+    fn written_as(&self, step: &str) -> (Str, Str) {
+        let scope = self.sections.scope();
+        let workflow = scope.root.get("name").and_then(Json::as_text).unwrap_or_default().trim();
+        let prefix = scope.prefixes.first().map_or("", String::as_str);
+        (workflow.into(), step.strip_prefix(prefix).unwrap_or(step).into())
+    }
+
+    /// Reads the models of later visits, and the visits from which the next stage of a ladder in `runtime.yaml` is called:
+    /// those of entries without a model.
+    fn read_promotions(&self, fields: &Fields<'_, '_>) -> (Vec<(u32, Str)>, Vec<u32>) {
+        let mut promoted_at = Vec::new();
         let mut one = |item: &Json| {
             let fields = Fields::of(item, "an entry of `promotion`", None, fields.found)?;
             let options = [fields.shunned("provider"), fields.shunned("provider_options")];
             let count = options.iter().flatten().count();
             if item.pairs().len() == count + 1 && fields.nullable("at").is_some() {
-                has_ladder = true;
+                promoted_at.extend(fields.count("at", 1).map(|(at, _)| at));
                 return None;
             }
             let (at, model) = (fields.count("at", 1), fields.filled("model"));
@@ -206,11 +221,10 @@ impl StepReader<'_, '_, '_> {
             Some((at?.0, model?.text.trim().into()))
         };
         let mut all: Vec<(u32, Str)> = fields.items("promotion").iter().filter_map(&mut one).collect();
-        if let Some(entry) = fields.nullable("promotion").filter(|_| has_ladder) {
-            self.notes.ignore_key(entry);
-        }
         all.sort_by_key(|(at, _)| *at);
-        all
+        promoted_at.sort_unstable();
+        promoted_at.dedup();
+        (all, promoted_at)
     }
 
     /// Whether each visit starts a new session.

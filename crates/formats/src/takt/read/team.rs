@@ -137,7 +137,7 @@ impl StepReader<'_, '_, '_> {
             session_key: None,
             rules: self.sections.rules(),
             model: settings.model,
-            agent_keys: AgentKeys { tags, ..settings.agent_keys.clone() },
+            agent_keys: AgentKeys { tags, promoted_at: Vec::new(), ..settings.agent_keys.clone() },
             promotions: Vec::new(),
             previous: true,
             reports: Vec::new(),

@@ -315,7 +315,7 @@ fn run_args(place: &ProjectPlace, args: &WorkArgs, agents: &AgentWishes, each: A
         let chain = chain.chain(agents.stand_ins.iter().map(ToString::to_string));
         give("--provider", Some(chain.collect::<Vec<_>>().join(",")));
     }
-    for AgentAssignment { role, chain } in &agents.roles {
+    for AgentAssignment { role, chain, .. } in &agents.roles {
         let chain: Vec<String> = chain.iter().map(ToString::to_string).collect();
         give("--agent", Some(format!("{role}={}", chain.join(","))));
     }
