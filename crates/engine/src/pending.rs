@@ -224,12 +224,10 @@ fn build_ask_command(
     asking: &PendingAsk,
     member: Option<u16>,
 ) -> AskCommand {
-    let remedy = run
-        .progress
-        .visit
-        .as_ref()
-        .and_then(|visit| visit.remedy.as_ref())
-        .filter(|_| asking.context.other().is_none());
+    // Steps that belong to the visit, such as a judge of its completion, have prompts of their own.
+    let is_own = |of: &Str| run.progress.node.as_ref().is_none_or(|node| node.step == *of);
+    let visit = run.progress.visit.as_ref().filter(|visit| is_own(&visit.step));
+    let remedy = visit.and_then(|visit| visit.remedy.as_ref()).filter(|_| asking.context.other().is_none());
     let mut own = match remedy {
         Some(remedy) => remedy.prompt.clone(),
         None => render_template(run, step, &ask.prompt, None),

@@ -291,6 +291,12 @@ fn what_a_judge_finds_missing_is_done_a_bounded_number_of_times() {
         retry.contains(">the back of it<") && retry.contains("Do the rest.") && retry.contains("Do it all."),
         "{retry}"
     );
+    // The judge of the second round is asked what it is there for, not what the agent was told to mend.
+    let again = &prompts[3];
+    assert!(
+        again.contains("Decide whether the work below is complete") && !again.contains("Do the rest."),
+        "{again}"
+    );
     let complete = [says("work", "done"), judged("complete", ""), says("look", "good")];
     let (code, _) = ran(&project, &complete, &[]);
     assert_eq!((code, asked(&project).len()), (0, 3));
