@@ -31,7 +31,9 @@ pub(crate) struct RuntimeRoles {
 struct RuntimeFile {
     version: Option<serde::de::IgnoredAny>,
     provider: Option<ProviderSection>,
-    /// Sections that are not followed: `mcp`, `companion`, `loop_analysis`.
+    /// Read where a workflow is loaded.
+    companion: Option<serde::de::IgnoredAny>,
+    /// Sections that are not followed: `mcp`, `loop_analysis`.
     #[serde(flatten)]
     others: BTreeMap<String, serde::de::IgnoredAny>,
 }
@@ -230,7 +232,9 @@ fn read_roles(
     let tags = targets.tags.iter().map(|(name, target)| (AgentRole::Tag(name.clone()), target));
     let personas = targets.personas.iter().map(|(name, target)| (AgentRole::Persona(name.clone()), target));
     let seats = targets.internal_agents.iter().map(|(name, target)| (AgentRole::Seat(name.clone()), target));
-    for (role, target) in named.chain(tags).chain(personas).chain(seats) {
+    let companions = targets.companions.iter();
+    let companions = companions.map(|(name, target)| (AgentRole::Seat(format!("companion:{name}")), target));
+    for (role, target) in named.chain(tags).chain(personas).chain(seats).chain(companions) {
         let mut stages = resolver.resolve(target)?.into_iter();
         if let Some(choice) = stages.next() {
             roles.assignments.push(AgentAssignment { role, chain: vec![choice], ladder: stages.collect() });
@@ -239,9 +243,6 @@ fn read_roles(
     // Nobody talks with an assistant before a run.
     if targets.internal_agents.contains_key("assistant") {
         resolver.notes.push("`assistant` of runtime.yaml is not followed".to_owned());
-    }
-    if !targets.companions.is_empty() {
-        resolver.notes.push("`companions` of runtime.yaml are not followed".to_owned());
     }
     for note in resolver.notes {
         if !roles.notes.contains(&note) {

@@ -78,6 +78,7 @@ mod takt {
     pub(crate) mod again;
     #[cfg(target_os = "linux")]
     pub(crate) mod agents;
+    pub(crate) mod companions;
     pub(crate) mod files;
     pub(crate) mod keys;
     pub(crate) mod names;

@@ -73,7 +73,10 @@ pub(super) fn leave_parallel_step(
     answers: Vec<StepAnswer>,
     reason: Option<String>,
 ) {
-    decider.respond(parent, answers);
+    // Reviews between two steps are not what was said in a visit.
+    if parent.counts {
+        decider.respond(parent, answers);
+    }
     exit_step::take_transition(decider, parent, way, StepResult::because(reason));
 }
 

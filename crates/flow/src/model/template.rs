@@ -103,19 +103,32 @@ impl Template {
     pub fn sources(&self) -> Vec<&Source> {
         let mut found = Vec::new();
         collect_sources(&self.pieces, &mut found);
-        found
+        found.into_iter().map(|(source, _)| source).collect()
+    }
+
+    /// The values that it reads also where they may be missing: not only in a part that is shown if there is one.
+    pub fn unguarded_sources(&self) -> Vec<&Source> {
+        let mut found = Vec::new();
+        collect_sources(&self.pieces, &mut found);
+        found.into_iter().filter(|(_, is_guarded)| !is_guarded).map(|(source, _)| source).collect()
     }
 }
 
-fn collect_sources<'t>(pieces: &'t [Piece], found: &mut Vec<&'t Source>) {
+/// Collects the values that are read, and whether each stands in a part that is shown only if it is there.
+fn collect_sources<'t>(pieces: &'t [Piece], found: &mut Vec<(&'t Source, bool)>) {
     for piece in pieces {
         match piece {
-            Piece::Value(source) => found.push(source),
+            Piece::Value(source) => found.push((source, false)),
             Piece::If { then, otherwise, .. } => {
                 collect_sources(then, found);
                 collect_sources(otherwise, found);
             }
-            Piece::Each { body, .. } | Piece::Filled { body, .. } => collect_sources(body, found),
+            Piece::Each { body, .. } => collect_sources(body, found),
+            Piece::Filled { source, body } => {
+                let first = found.len();
+                collect_sources(body, found);
+                found[first..].iter_mut().for_each(|(read, is_guarded)| *is_guarded |= *read == source);
+            }
             Piece::Text(_) | Piece::Failure(_) | Piece::Item(_) => {}
         }
     }

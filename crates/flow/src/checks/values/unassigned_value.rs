@@ -178,7 +178,7 @@ fn list_direct_reads(
     place: impl Fn(&Source) -> Span,
     by: ValueReader,
 ) -> impl Iterator<Item = NeededValue> {
-    let sources: BTreeSet<&Source> = text.sources().into_iter().collect();
+    let sources: BTreeSet<&Source> = text.unguarded_sources().into_iter().collect();
     sources.into_iter().filter_map(move |source| match source {
         Source::Handoff { step, key } => {
             Some(NeededValue { from: step.clone(), key: key.clone(), span: place(source), by })

@@ -1,5 +1,6 @@
 //! Lowers the steps of a workflow to the steps of a flow.
 
+mod companions;
 mod completion;
 mod gate_steps;
 mod join;
@@ -232,6 +233,7 @@ impl WorkflowLowering<'_, '_, '_> {
             edges = self.edges(name, &step.rules, draft);
             gate_steps::insert_gate_steps(self, step, asked, &prompt, &mut edges, draft);
             completion::insert_completion_judges(self, step, asked, &prompt, &mut edges, draft);
+            companions::insert_companions(self, step, asked, &prompt, &mut edges, draft);
         }
         let of = selection::SelectionSubject {
             step: name,

@@ -7,6 +7,7 @@ use cuegate_flow::{
 };
 use serde_json::Value;
 
+use super::companions::Companions;
 use super::completion::CompletionRetry;
 use super::gates::{self, Gates};
 use super::permission::{self, PermissionKeys};
@@ -34,6 +35,8 @@ pub(crate) struct AgentSettings<'j> {
     pub(crate) instruction: Option<FacetText>,
     /// What the agent may access.
     pub(crate) boundary: Boundary,
+    /// Whether the agent is told not to commit.
+    pub(crate) commits_nothing: bool,
     /// Whether each visit starts a new session.
     pub(crate) refresh: bool,
     /// The key of the session, if it is not that of the persona.
@@ -55,6 +58,8 @@ pub(crate) struct AgentSettings<'j> {
     pub(crate) gates: Gates<'j>,
     /// How its work is completed.
     pub(crate) completion: Option<CompletionRetry>,
+    /// The reviewers of its work.
+    pub(crate) companions: Option<Companions>,
     /// Those who do its work, if the agent only splits it.
     pub(crate) team: Option<Box<Team<'j>>>,
 }
@@ -106,11 +111,6 @@ impl StepReader<'_, '_, '_> {
     ) -> (AgentSettings<'j>, Option<Selection<'j>>) {
         let sections = self.sections;
         self.ignore_keys(fields, &["mode"]);
-        for key in ["companion", "companions"] {
-            if let Some(entry) = fields.shunned(key) {
-                self.notes.approximate(entry.key_span, "companions do not speak while an agent works");
-            }
-        }
         let persona = fields.filled(spellings::find_persona_key(fields));
         let persona = persona.map(|reference| self.read_persona(reference, fields));
         fields.shunned("agent_name");
@@ -126,6 +126,7 @@ impl StepReader<'_, '_, '_> {
             true => self.read_instruction(fields),
             false => Some(self.default_instruction(fields, step, needs_instruction && !leads)),
         };
+        let commits_nothing = matches!(fields.boolean("allow_git_commit"), Some((false, _)));
         let refresh = self.has_session_refresh(fields);
         let session_key = fields.filled("session_key").map(|text| text.text.trim());
         let previous = fields.boolean("pass_previous_response").is_none_or(|(value, _)| value);
@@ -135,6 +136,7 @@ impl StepReader<'_, '_, '_> {
         let gates = gates::read_quality_gates(fields, step);
         let structured = self.read_structured_output(fields);
         let completion = self.read_completion(fields, is_member || leads);
+        let companions = self.read_companions(fields, is_member || leads);
         let model = fields.filled("model").map(|text| text.text);
         let (promotions, promoted_at) = self.read_promotions(fields);
         let agent = fields.filled("provider").map(|provider| provider.text.into());
@@ -154,6 +156,7 @@ impl StepReader<'_, '_, '_> {
             selectable: selectable.unwrap_or_default(),
             instruction,
             boundary: Boundary::default(),
+            commits_nothing,
             refresh,
             session_key,
             rules: sections.rules(),
@@ -165,6 +168,7 @@ impl StepReader<'_, '_, '_> {
             structured,
             gates,
             completion,
+            companions,
             team: None,
         };
         if leads {

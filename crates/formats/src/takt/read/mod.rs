@@ -1,6 +1,7 @@
 //! Reads a composed workflow: what its keys say, in the spelling of any generation, and what is wrong with them.
 
 mod agent;
+mod companions;
 mod completion;
 mod facet_text;
 mod gates;
@@ -17,6 +18,7 @@ mod team;
 mod workflow;
 
 pub(super) use self::agent::{AgentSettings, KeyedText, StructuredOutput};
+pub(super) use self::companions::{Companion, Companions};
 pub(super) use self::completion::CompletionRetry;
 pub(super) use self::gates::GateCommand;
 pub(super) use self::monitors::{MonitorDefinition, Stage};

@@ -71,12 +71,18 @@ pub(crate) struct StepReader<'r, 'd, 'f> {
 }
 
 /// Keys that have no effect in any step.
-const WITHOUT_EFFECT: [&str; 5] =
-    ["mcp_servers", "allow_git_commit", "requires_user_input", "concurrency", "selection"];
+const WITHOUT_EFFECT: [&str; 4] = ["mcp_servers", "requires_user_input", "concurrency", "selection"];
 
 /// Keys of an agent that have no effect in a parallel step.
-const WITHOUT_EFFECT_IN_PARALLEL: [&str; 6] =
-    ["tags", "capabilities", "provider_options", "promotion", "completion_retry", "review_completion"];
+const WITHOUT_EFFECT_IN_PARALLEL: [&str; 7] = [
+    "tags",
+    "capabilities",
+    "provider_options",
+    "promotion",
+    "completion_retry",
+    "review_completion",
+    "allow_git_commit",
+];
 
 /// The keys that configure an agent. A parallel step and a system step cannot have them.
 pub(super) const OF_AGENT: [&str; 20] = [

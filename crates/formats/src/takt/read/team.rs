@@ -133,6 +133,7 @@ impl StepReader<'_, '_, '_> {
             selectable: Vec::new(),
             instruction: Some(self.sections.inline(Text { text: DO_THE_PART, span })),
             boundary,
+            commits_nothing: settings.commits_nothing,
             refresh: true,
             session_key: None,
             rules: self.sections.rules(),
@@ -144,6 +145,7 @@ impl StepReader<'_, '_, '_> {
             structured: None,
             gates: Gates::default(),
             completion: None,
+            companions: None,
             team: None,
         }
     }

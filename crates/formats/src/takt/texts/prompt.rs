@@ -167,6 +167,9 @@ impl WorkflowPrompts<'_, '_> {
         } else {
             prompt_texts::MAY_READ
         });
+        if asked.commits_nothing && asked.boundary.permission.may_write() {
+            page.text(prompt_texts::COMMITS_NOTHING);
+        }
         page.text(prompt_texts::REPORT_DIR);
         page.value(Source::Fact(Fact::ReportDir));
         page.text("\n\n");

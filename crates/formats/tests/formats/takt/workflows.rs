@@ -107,6 +107,21 @@ fn a_text_without_blanks_is_a_text() {
 }
 
 #[test]
+fn an_agent_is_told_to_make_no_commits() {
+    let told = |key: &str| {
+        let loaded = load(&[(
+            FILE,
+            &one(&format!("    instruction: Do it.\n{key}")).replace("edit: false", "edit: true"),
+        )]);
+        let text = prompt(&ask(&loaded.draft, "work").prompt);
+        assert_eq!(findings_of(loaded), "");
+        text.contains("Make no commits")
+    };
+    assert!(told("    allow_git_commit: false\n"));
+    assert!(!told("    allow_git_commit: true\n") && !told(""));
+}
+
+#[test]
 fn keys_without_effect_are_one_note() {
     let main =
         one("    tags: [review]\n    promotion: [{at: 2}]\n    session: compact\n    instruction: Do it.\n")
