@@ -1,13 +1,16 @@
 //! System steps of TAKT, against a stand-in of GitHub and a remote: what they read decides, and what they do is done once.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use cuegate_testkit::github::GithubStandin;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::Project;
+use crate::{support::Project, takt::workflows::builtins};
 
 /// How many kills hit runs, if `CUEGATE_KILLS` does not say.
 const KILLS: usize = 20;
@@ -96,21 +99,39 @@ struct Scene {
 }
 
 impl Scene {
+    /// The keeper, whose agent gives a pull request this score.
     fn new(score: u64) -> Scene {
+        let scene = Scene::stage(|project| {
+            project.write(".takt/workflows/keeper.yaml", WORKFLOW);
+            let verdict = json!({"type": "object", "required": ["score", "risk"], "additionalProperties": false,
+                "properties": {"score": {"type": "integer"}, "risk": {"type": "string"}}});
+            let texts = json!({"type": "array", "items": {"type": "string"}});
+            let next = json!({"type": "object", "required": ["summary", "goals", "acceptance_criteria", "issue"],
+                "properties": {"title": {"type": "string"}, "summary": {"type": "string"}, "goals": texts,
+                    "acceptance_criteria": texts, "issue": {"type": "object"}}});
+            project.write(".takt/schemas/verdict.json", &verdict.to_string());
+            project.write(".takt/schemas/next.json", &next.to_string());
+        });
+        let data = |data: Value| json!({"response": "Done.", "structured": data});
+        let task = json!({"title": "Cache the index", "summary": "Cache it", "goals": ["Be quick", "Stay correct"],
+            "acceptance_criteria": ["Starts in 1 s"], "issue": {"create": true, "labels": ["bug"]}});
+        scene.project.script("script.json", &json!([
+            {"step": "judge", "output": data(json!({"score": score, "risk": "low"}))},
+            {"step": "settle@resolve", "output": {"files": [{"path": "start.txt", "content": "quick, then slower\n"}]}},
+            {"step": "plan", "output": {"outcome": "done", "response": "Done.", "structured": task}},
+        ]));
+        scene
+    }
+
+    /// A project with a remote and GitHub, where a pull request of TAKT conflicts with the main branch, and an issue is
+    /// open. `write` adds the definitions.
+    fn stage(write: impl FnOnce(&Project)) -> Scene {
         let github = GithubStandin::start("owner/name");
         github.issue(7, "Slow start", "It takes long.", &["bug"]);
         github.open_pull(41, ("takt/quick", "main"), "Start quickly", "Text\n\n<!-- takt:managed -->");
         github.open_pull(42, ("other", "main"), "Of a person", "");
         let project = Project::empty();
-        project.write(".takt/workflows/keeper.yaml", WORKFLOW);
-        let verdict = json!({"type": "object", "required": ["score", "risk"], "additionalProperties": false,
-            "properties": {"score": {"type": "integer"}, "risk": {"type": "string"}}});
-        let texts = json!({"type": "array", "items": {"type": "string"}});
-        let next = json!({"type": "object", "required": ["summary", "goals", "acceptance_criteria", "issue"],
-            "properties": {"title": {"type": "string"}, "summary": {"type": "string"}, "goals": texts, "acceptance_criteria": texts,
-                "issue": {"type": "object"}}});
-        project.write(".takt/schemas/verdict.json", &verdict.to_string());
-        project.write(".takt/schemas/next.json", &next.to_string());
+        write(&project);
         project.write(
             "cuegate.toml",
             &format!(
@@ -136,14 +157,6 @@ impl Scene {
             }
         }
         project.git(&["config", "remote.origin.receivepack", "setsid git-receive-pack"]);
-        let data = |data: Value| json!({"response": "Done.", "structured": data});
-        let task = json!({"title": "Cache the index", "summary": "Cache it", "goals": ["Be quick", "Stay correct"],
-            "acceptance_criteria": ["Starts in 1 s"], "issue": {"create": true, "labels": ["bug"]}});
-        project.script("script.json", &json!([
-            {"step": "judge", "output": data(json!({"score": score, "risk": "low"}))},
-            {"step": "settle@resolve", "output": {"files": [{"path": "start.txt", "content": "quick, then slower\n"}]}},
-            {"step": "plan", "output": {"outcome": "done", "response": "Done.", "structured": task}},
-        ]));
         Scene { project, github, _remote: bare, remote }
     }
 
@@ -185,6 +198,68 @@ impl Scene {
         assert_eq!(self.count("PUT", "/pulls/41/merge"), 1, "{log}");
         let tasks = std::fs::read_to_string(self.project.path().join(".takt/tasks.yaml")).unwrap_or_default();
         assert_eq!(tasks.matches("status: \"pending\"").count(), list, "{tasks}{log}");
+    }
+
+    /// TAKT's loop, with pauses of 20 ms and a bound of 12 iterations: it merges the pull request, adds a task for the issue,
+    /// and waits for that.
+    fn of_takt(workflow: &str, builtins: &Path) -> Scene {
+        let scene = Scene::stage(|project| {
+            let quick = workflow.replace("delay_before_ms: 60000", "delay_before_ms: 20");
+            project.write(".takt/workflows/auto-improvement-loop.yaml", &quick);
+            let texts = json!({"type": "array", "items": {"type": "string"}});
+            let schema = |more: Value| {
+                let mut properties = json!({"action": {"type": "string"}});
+                properties.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+                json!({"type": "object", "required": ["action"], "properties": properties}).to_string()
+            };
+            let task = json!({"title": {"type": "string"}, "type": {"type": "string"}, "scope": {"type": "string"},
+                "summary": {"type": "string"}, "goals": texts, "acceptance_criteria": texts, "labels": texts,
+                "issue": {"type": "object"}});
+            project.write(".takt/schemas/followup-task.json", &schema(task));
+            project.write(
+                ".takt/schemas/pr-followup-task.json",
+                &schema(json!({"task_markdown": {"type": "string"}})),
+            );
+        });
+        let settings =
+            scene.project.read("cuegate.toml").replace("max_iterations = 30", "max_iterations = 12");
+        scene.project.write("cuegate.toml", &format!("{settings}[takt]\nbuiltins = {builtins:?}\n"));
+        scene.project.git(&["commit", "--quiet", "--all", "--message", "settings"]);
+        let data = |data: Value| json!({"response": "Done.", "structured": data});
+        let task = json!({"action": "enqueue_new_task", "title": "Cache the index", "type": "feature", "scope": "index",
+            "summary": "Cache it", "goals": ["Be quick"], "acceptance_criteria": ["Starts in 1 s", "Stays correct"],
+            "labels": [], "issue": {"create": false}});
+        scene.project.script("script.json", &json!([
+            {"step": "plan_from_existing_pr", "output": data(json!({"action": "prepare_merge", "task_markdown": ""}))},
+            {"step": "resolve_conflicts@resolve", "output": {"files": [{"path": "start.txt", "content": "quick, then slower\n"}]}},
+            {"step": "plan_from_issue", "output": data(task)},
+        ]));
+        scene
+    }
+
+    fn check_loop(&self) {
+        let status = self.project.status();
+        let log = || self.project.run(&["log", "last"]).stdout;
+        assert_eq!(status["state"], "exhausted", "{}", log());
+        let effects = [
+            "git.sync_pull_request done",
+            "git.sync_pull_request done",
+            "git.sync_pull_request done",
+            "github.merge_pull_request done",
+            "queue.add done",
+        ];
+        assert_eq!(self.effects(), effects, "{}", log());
+        assert_eq!((self.count("PUT", "/pulls/41/merge"), self.count("POST", "/issues")), (1, 0));
+        let of_remote = |args: &[&str]| self.project.git(&[&["-C", &self.remote], args].concat());
+        assert_eq!(of_remote(&["show", "takt/quick:start.txt"]), "quick, then slower\n");
+        let list = self.project.read(".takt/tasks.yaml");
+        assert_eq!(
+            (list.matches("status: \"pending\"").count(), list.matches("issue: 7").count()),
+            (1, 1),
+            "{list}"
+        );
+        let replayed = self.project.run(&["replay"]);
+        assert_eq!(replayed.code, 0, "{}{}", replayed.stdout, replayed.stderr);
     }
 
     fn check_merged(&self, effects: &[String]) {
@@ -389,19 +464,41 @@ fn killed_anywhere_each_effect_is_done_once() {
     while kills < wanted {
         run += 1;
         assert!(run < 10 * wanted, "no kill hits a run");
-        kills += kill_one_run(run);
+        let scene = Scene::new(7);
+        kills += kill_one_run(&scene, &RUN, run);
+        scene.check_after_kills();
     }
     println!("{kills} kills in {run} runs");
 }
 
-/// Kills one run up to five times and resumes it until it ends, then checks its effects. Returns the number of kills.
-fn kill_one_run(seed: usize) -> usize {
-    let scene = Scene::new(7);
+/// The loop that TAKT brings, where its definitions are at hand. It has no end but the bound.
+#[test]
+fn the_loop_of_takt_itself_does_each_effect_once() {
+    let Some(builtins) = builtins() else { return };
+    let workflow = std::fs::read_to_string(builtins.join("en/workflows/auto-improvement-loop.yaml")).unwrap();
+    let wanted = crate::support::kills(10);
+    let (mut kills, mut run) = (0, 0);
+    while kills < wanted {
+        run += 1;
+        assert!(run < 10 * wanted, "no kill hits a run");
+        let scene = Scene::of_takt(&workflow, &builtins);
+        kills += kill_one_run(
+            &scene,
+            &["run", "auto-improvement-loop", "Improve it", "--script", "script.json"],
+            run,
+        );
+        scene.check_loop();
+    }
+    println!("{kills} kills in {run} runs");
+}
+
+/// Kills one run up to five times and resumes it until it ends. Returns the number of kills.
+fn kill_one_run(scene: &Scene, begin: &[&str], seed: usize) -> usize {
     let project = &scene.project;
     let (mut kills, mut pause) = (0, 60 + (seed * 37 % 23) * 40);
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        let args = if project.runs() > 0 { vec!["resume"] } else { RUN.to_vec() };
+        let args = if project.runs() > 0 { vec!["resume"] } else { begin.to_vec() };
         let mut child = project.start(&args);
         let killed = Instant::now() + Duration::from_millis(pause as u64);
         let ended = loop {
@@ -415,7 +512,7 @@ fn kill_one_run(seed: usize) -> usize {
         };
         if let Some(status) = ended {
             // Killed after its last record, it has ended and is not resumed. An unknown effect can fail it.
-            assert!(matches!(status.code(), Some(0..=2)), "{:?}", project.run(&["log"]).stdout);
+            assert!(matches!(status.code(), Some(0..=2 | 5)), "{:?}", project.run(&["log"]).stdout);
             break;
         }
         let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
@@ -424,6 +521,5 @@ fn kill_one_run(seed: usize) -> usize {
         pause = 40 + (pause * 7 + seed * 13) % 700;
         assert!(Instant::now() < deadline, "{}", project.run(&["log"]).stdout);
     }
-    scene.check_after_kills();
     kills
 }

@@ -149,7 +149,7 @@ fn data_of_an_answer_decide_where_a_run_goes() {
 
 /// TAKT's definitions, if they are at hand.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
-fn builtins() -> Option<PathBuf> {
+pub(crate) fn builtins() -> Option<PathBuf> {
     let root = std::env::var_os("CUEGATE_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
     let found = root.join("corpora/takt-current/builtins");

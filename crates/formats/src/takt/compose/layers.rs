@@ -52,6 +52,18 @@ impl Layers {
         name: &str,
         endings: &[&str],
     ) -> Option<String> {
+        self.find_other(loader, kinds, name, endings, &[])
+    }
+
+    /// As [`Layers::find`], without the files `not`.
+    pub(in crate::takt) fn find_other(
+        &self,
+        loader: &SourceLoader<'_>,
+        kinds: &[&str],
+        name: &str,
+        endings: &[&str],
+        not: &[String],
+    ) -> Option<String> {
         // A name is one segment; anything else could leave the folder.
         if name.is_empty() || name.contains(['\\', '\0']) || name.split('/').any(|part| part.starts_with('.'))
         {
@@ -72,7 +84,7 @@ impl Layers {
                 endings.iter().map(move |ending| format!("{folder}{kind}/{name}{ending}"))
             })
         });
-        paths.into_iter().find(|path| loader.is_file(path))
+        paths.into_iter().find(|path| !not.contains(path) && loader.is_file(path))
     }
 
     /// Whether there is an installed TAKT, of which each version brings a definition `default`. A file and not a folder

@@ -81,6 +81,31 @@ impl StepReader<'_, '_, '_> {
         Some(ToolList { key: "allowed_tools", is_own: false, names, span: listed.span })
     }
 
+    /// The tools that a preset lists, or the ones that it extends: of several the last that lists some.
+    fn find_listed_tools(&self, preset: &Json, seen: &mut Vec<String>) -> Option<Json> {
+        if let Some(listed) = preset.get("claude").and_then(|claude| claude.get("allowed_tools")) {
+            return Some(listed.clone());
+        }
+        let layers = &self.sections.scope().layers;
+        for name in preset.get("extends").into_iter().flat_map(as_list).rev() {
+            let path = name.as_text().map(str::trim).and_then(|name| {
+                layers.find(self.files.loader, &["provider-options"], name, &[".yaml", ".yml"])
+            });
+            let Some(path) = path.filter(|path| !seen.contains(path)) else {
+                let message = "`extends` names no other preset that is there";
+                let hint = "name a file of `provider-options`, and not the preset itself";
+                self.files.loader.found.left_out(name.span, message.to_owned(), hint);
+                continue;
+            };
+            seen.push(path.clone());
+            let parent = self.files.parse(&path);
+            if let Some(listed) = parent.and_then(|parent| self.find_listed_tools(&parent, seen)) {
+                return Some(listed);
+            }
+        }
+        None
+    }
+
     /// Finds the tools of capabilities: in files of presets, else by TAKT's own names. A later name wins.
     fn find_capabilities(&self, names: &Json, fields: &Fields<'_, '_>) -> Option<ToolList> {
         let layers = &self.sections.scope().layers;
@@ -93,10 +118,10 @@ impl StepReader<'_, '_, '_> {
                 self.notes.mark_refused();
             }
             let preset = preset.flatten();
-            let listed = preset.as_ref().and_then(|preset| preset.get("claude")?.get("allowed_tools"));
+            let listed = preset.as_ref().and_then(|preset| self.find_listed_tools(preset, &mut Vec::new()));
             let known = CAPABILITIES.iter().find(|(known, _)| *known == written);
             if let Some(listed) = listed {
-                tools = Some(read_names(listed, Some(name.span), fields));
+                tools = Some(read_names(&listed, Some(name.span), fields));
             } else if let Some((_, listed)) = known.filter(|(_, listed)| !listed.is_empty()) {
                 tools = Some(listed.iter().map(|tool| (Str::from(*tool), name.span)).collect());
             } else if known.is_none() && preset.is_none() {

@@ -319,7 +319,7 @@ impl<'d, 'f> Sections<'d, 'f> {
                 let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
                 let span = Span { file, start: 0, end: text.len() as u32 };
                 let context = self.contexts[self.current.get()].clone();
-                let whole = self.with_includes(&text, span, &mut vec![joined.to_owned()]);
+                let whole = self.with_parents(&text, span, &mut vec![joined.to_owned()]);
                 Some(FacetText { text: whole, span, source: text, context, stem: Some(stem.into()) })
             }
             LoadedFile::Missing => {
@@ -331,6 +331,49 @@ impl<'d, 'f> Sections<'d, 'f> {
             }
             LoadedFile::Faulty => None,
         }
+    }
+
+    /// A text with those that it extends, in the place of a line `{extends:NAME}`, and with what they include. A file that
+    /// is read already is not its own parent: the next layer's of its name is. Personas extend none.
+    fn with_parents(&self, text: &Str, at: Span, inside: &mut Vec<String>) -> Str {
+        const OPEN: &str = "{extends:";
+        let kind = inside.last().and_then(|path| path.rsplit('/').nth(1)).unwrap_or_default().to_owned();
+        if !text.contains(OPEN) || matches!(&*kind, "personas" | "agents") {
+            return self.with_includes(text, at, inside);
+        }
+        let (mut whole, mut offset) = (String::with_capacity(text.len()), at.start);
+        for line in text.split_inclusive('\n') {
+            let name = line.trim().strip_prefix(OPEN).and_then(|rest| rest.strip_suffix('}')).map(str::trim);
+            let place = Span { start: offset, end: offset + line.trim_end().len() as u32, ..at };
+            offset += line.len() as u32;
+            let Some(name) = name else {
+                whole.push_str(line);
+                continue;
+            };
+            let kinds = [format!("facets/{kind}"), kind.clone()];
+            let kinds = kinds.each_ref().map(String::as_str);
+            let is_bare = !name.contains('/');
+            let layers = &self.scope().layers;
+            let path =
+                is_bare.then(|| layers.find_other(self.loader, &kinds, name, &[".md"], inside)).flatten();
+            let Some(path) = path.filter(|_| inside.len() <= INCLUDES_MAX) else {
+                let message = format!("the text `{name}` to extend is not found");
+                let places = layers.places(kinds[0], name);
+                let finding = Diagnostic::error(codes::UNREADABLE_FILE, place, message);
+                self.loader
+                    .found
+                    .push(finding.hint(format!("it is looked for by its name in {places}; {INSTALL}")));
+                continue;
+            };
+            if let LoadedFile::Text { file, text } = self.loader.page_named(&path, place) {
+                let span = Span { file, start: 0, end: text.len() as u32 };
+                inside.push(path);
+                whole.push_str(self.with_parents(&text, span, inside).trim_end());
+                whole.push('\n');
+                inside.pop();
+            }
+        }
+        self.with_includes(&whole.into(), at, inside)
     }
 
     /// A text with the partial texts that it includes as `{{include:KIND/NAME}}`.

@@ -107,6 +107,37 @@ fn a_text_without_blanks_is_a_text() {
 }
 
 #[test]
+fn texts_and_presets_extend_others() {
+    let main = one("    instruction: fix\n    policy: short\n    capabilities: mine\n");
+    let own = (".takt/facets/instructions/fix.md", "{extends:fix}\n\nAnd ours.\n");
+    let texts = [
+        (FILE, &*main),
+        own,
+        ("~/.takt/facets/instructions/fix.md", "Of the user.\n\n{extends: base}\n"),
+        ("~/.takt/facets/instructions/base.md", "Of the base."),
+        (".takt/facets/policies/short.md", "Be short."),
+        (".takt/provider-options/mine.yaml", "extends: [none, readers]\n"),
+        (".takt/provider-options/readers.yaml", "claude: { allowed_tools: [Read, Grep] }\n"),
+    ];
+    let loaded = load(&texts);
+    let text = prompt(&ask(&loaded.draft, "work").prompt);
+    assert!(text.contains("Of the user.\n\nOf the base.\n\nAnd ours."), "{text}");
+    let tools = format!("{:?}", step(&loaded.draft, "work").boundary.tools);
+    assert!(tools.contains("Grep") && !tools.contains("Edit"), "{tools}");
+    for (file, written, says) in [
+        (own.0, "{extends:nothing}", "the text `nothing` to extend is not found"),
+        (own.0, "{extends:../other/fix}", "the text `../other/fix` to extend is not found"),
+        ("~/.takt/facets/instructions/base.md", "{extends:fix}", "the text `fix` to extend is not found"),
+        (".takt/provider-options/mine.yaml", "extends: mine", "`extends` names no other preset"),
+    ] {
+        let mut texts = texts.to_vec();
+        texts.iter_mut().filter(|(path, _)| *path == file).for_each(|(_, text)| *text = written);
+        let found = findings_of(load(&texts));
+        assert!(found.contains(says), "{found}");
+    }
+}
+
+#[test]
 fn an_agent_is_told_to_make_no_commits() {
     let told = |key: &str| {
         let loaded = load(&[(
