@@ -59,6 +59,7 @@ pub fn started(flow: &Flow) -> RunStarted {
         programs: Default::default(),
         asks_max: None,
         report_dir: None,
+        review_base: None,
         finalize: on_issue.then(|| FinalizePlan {
             push: Some("origin".to_owned()),
             pull_request: true,

@@ -382,6 +382,9 @@ pub struct RunStarted {
     /// The folder of its reports, for agents that read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub report_dir: Option<Str>,
+    /// The commit from which the changes of the task are counted, if a prompt asks for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review_base: Option<Str>,
     /// What is done with its work when it has completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finalize: Option<crate::effect::FinalizePlan>,

@@ -279,6 +279,10 @@ impl PromptRenderer<'_> {
                     self.text(&dir);
                 }
             }
+            Fact::ReviewScope => {
+                let base = self.run.started().review_base.clone();
+                self.text(&describe_review_scope(base.as_deref()));
+            }
             Fact::UserInputs => {
                 for (index, input) in self.run.context.user_inputs.iter().enumerate() {
                     if index > 0 {
@@ -317,5 +321,17 @@ fn format_plain_value(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(format_plain_value).collect::<Vec<_>>().join("\n"),
         other => other.to_string(),
+    }
+}
+/// How an agent lists the files that the task has changed: since the commit `base`, or as far as git knows.
+fn describe_review_scope(base: Option<&str>) -> String {
+    match base {
+        Some(base) => format!(
+            "the files that this task has changed: `git diff --name-only {base}` lists those that differ from the commit \
+             with which the work began, `git ls-files --others --exclude-standard` those that are new"
+        ),
+        None => "the files that this task has changed: `git status` and `git diff` show those that are not committed; the \
+                 commit with which the work began is not known"
+            .to_owned(),
     }
 }

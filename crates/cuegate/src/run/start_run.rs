@@ -23,7 +23,7 @@ use cuegate_runner::{
     Trace, drive_run, now_ms,
     sandbox::Sandbox,
     state_of,
-    worktree::{Trees, branch_worktree, is_dirty},
+    worktree::{Trees, branch_worktree, find_review_base, is_dirty},
 };
 use tokio::sync::mpsc;
 
@@ -464,6 +464,10 @@ pub fn prepare_new_run(
         programs: locate_programs(&agents, ground.sandbox.as_ref()),
         asks_max: price.asks_max(),
         report_dir: reads_report_dir(&flow).then(|| home.reports(id).display().to_string().into()),
+        review_base: match reads_fact(&flow, Fact::ReviewScope) {
+            true => find_review_base(home.root()).map_err(cuegate_runner::Error::from)?.map(Into::into),
+            false => None,
+        },
         place: ground.place.clone(),
         machine: find_machine(home)?,
         tree: ground.tree,
@@ -521,7 +525,12 @@ fn milliseconds_of_duration(span: Duration) -> u64 {
 
 /// Whether a prompt contains the report folder. If none does, the journal records do not depend on the project's path.
 pub(crate) fn reads_report_dir(flow: &Flow) -> bool {
-    let wanted = Source::Fact(Fact::ReportDir);
+    reads_fact(flow, Fact::ReportDir)
+}
+
+/// Whether a prompt contains a fact.
+fn reads_fact(flow: &Flow, fact: Fact) -> bool {
+    let wanted = Source::Fact(fact);
     flow.steps.iter().any(|step| {
         let remedies = step.edges.iter().filter_map(|edge| edge.remedy.as_ref());
         let asks = match &step.act {

@@ -85,6 +85,8 @@ pub enum Fact {
     Visit,
     /// The folder of the run's reports, for agents that read them.
     ReportDir,
+    /// How an agent lists the files that the task has changed.
+    ReviewScope,
     /// The answers of persons so far, oldest first.
     UserInputs,
     /// The number of rounds that the asking monitor has observed.

@@ -374,3 +374,39 @@ fn resolve_commit(git: &Git, base: &str) -> Result<String, WorktreeError> {
         Err(error) => Err(error),
     }
 }
+
+/// Finds the commit from which the changes of a task are counted: where the branch left the one that it is for, or where it
+/// was made, whichever is newer. As TAKT does, its own notes come first, then the default branch. `None` without a
+/// commit, or if no branch says it.
+///
+/// # Errors
+/// When git cannot be run.
+pub fn find_review_base(repo: &Path) -> Result<Option<String>, WorktreeError> {
+    let git = Git::new(repo);
+    let Ok(head) = git.word(&["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]) else { return Ok(None) };
+    let branch = current_branch(repo)?;
+    let noted =
+        branch.iter().flat_map(|branch| ["pr-base", "base"].map(|kind| format!("refs/takt/{kind}/{branch}")));
+    let usual = ["refs/remotes/origin/HEAD", "refs/heads/main", "refs/heads/master"].map(str::to_owned);
+    let mut left = None;
+    for name in noted.chain(usual) {
+        if git.succeeds(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")])? {
+            left = git.word(&["merge-base", &head, &name]).ok();
+            break;
+        }
+    }
+    // The oldest note of a branch is where it was made.
+    let made = branch.and_then(|branch| {
+        git.word(&["reflog", "show", "--format=%H", &format!("refs/heads/{branch}")]).ok()
+    });
+    let made = made.and_then(|lines| Some(lines.lines().last()?.to_owned()));
+    let made =
+        made.filter(|made| git.succeeds(&["merge-base", "--is-ancestor", made, &head]).unwrap_or(false));
+    Ok(match (left, made) {
+        (Some(left), Some(made)) if git.succeeds(&["merge-base", "--is-ancestor", &left, &made])? => {
+            Some(made)
+        }
+        (Some(left), _) => Some(left),
+        (None, made) => made,
+    })
+}

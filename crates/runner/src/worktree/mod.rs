@@ -30,7 +30,7 @@ mod sweep;
 mod tree_edit;
 
 pub use agent_git::{AgentGit, GitFolderReach, TakeOverReport};
-pub use branch_worktree::{current_branch, is_dirty, same_repository};
+pub use branch_worktree::{current_branch, find_review_base, is_dirty, same_repository};
 pub use changes::{Change, ChangeKind, ChangeSize};
 pub use error::WorktreeError;
 pub use gaps::{WorktreeGaps, worktree_gaps};

@@ -78,6 +78,7 @@ fn fact_of(fact: Fact, flow: &Flow) -> String {
         Fact::PreviousSummary => "⟨summary of the previous answer⟩".to_owned(),
         Fact::PreviousResponse => "⟨previous answer⟩".to_owned(),
         Fact::ReportDir => "⟨folder of the run's reports⟩".to_owned(),
+        Fact::ReviewScope => "⟨the files that the task has changed⟩".to_owned(),
         Fact::UserInputs => String::new(),
         Fact::Rounds => "⟨number of rounds⟩".to_owned(),
     }

@@ -224,6 +224,7 @@ pub(crate) fn source_name(source: &Source) -> String {
             Fact::PreviousResponse => "previous_response",
             Fact::Visit => "step_iteration",
             Fact::ReportDir => "report_dir",
+            Fact::ReviewScope => "review_scope",
             Fact::UserInputs => "user_inputs",
             Fact::Rounds => "cycle_count",
             Fact::Checks => "check_count",

@@ -171,3 +171,50 @@ fn an_older_workflow_is_printed_as_today() {
     let none = project.run(&["check", "--upgrade", "."]);
     assert!(none.code == 2, "{}", none.stderr);
 }
+
+/// The changes of a task are counted from where its branch left the one that it is for.
+#[test]
+fn the_scope_of_a_review_begins_where_the_work_began() {
+    let project = Project::empty();
+    project.write(
+        ".takt/workflows/it.yaml",
+        "name: it\nmax_steps: 3\nsteps:\n  - name: go\n    edit: false\n    instruction: 'Review {review_scope}.'\n    rules: [{ condition: done, next: COMPLETE }]\n",
+    );
+    project.write(".gitignore", "/script*\n");
+    project.init();
+    project.script(
+        "script.json",
+        &json!([{"step": "go", "output": {"outcome": "done", "response": "Did it."}}]),
+    );
+    let scope = || {
+        let ran = project.run(&["run", "it", "Do it", "--script", "script.json"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let prompt = project.prompts()[0].clone();
+        let named = prompt
+            .split("git diff --name-only ")
+            .nth(1)
+            .map(|rest| rest.split('`').next().unwrap().to_owned());
+        named.unwrap_or_else(|| panic!("{prompt}"))
+    };
+    let commit = |of: &str| project.git(&["rev-parse", of]).trim().to_owned();
+    let main = commit("main");
+    assert_eq!(scope(), main);
+    project.git(&["checkout", "--quiet", "-b", "topic"]);
+    for text in ["one", "two"] {
+        project.write("a.txt", text);
+        project.git(&["add", "--all"]);
+        project.git(&["commit", "--quiet", "--message", text]);
+    }
+    assert_eq!(scope(), main);
+    // The branch was made from another one, and TAKT noted which it is for.
+    let two = commit("topic");
+    project.git(&["checkout", "--quiet", "-b", "next"]);
+    project.write("b.txt", "three");
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "--message", "three"]);
+    assert_eq!(scope(), two);
+    project.git(&["update-ref", "refs/takt/base/next", "next"]);
+    assert_eq!(scope(), commit("next"));
+    let replayed = project.run(&["replay"]);
+    assert_eq!(replayed.code, 0, "{}", replayed.stderr);
+}

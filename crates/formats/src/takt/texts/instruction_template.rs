@@ -17,7 +17,7 @@ use crate::takt::texts::step_values::{StepValues, TASK_PARTS, lines_key};
 use crate::templates::QuotedRanges;
 
 /// The values that an instruction can read, by placeholder name.
-const VALUES: [(&str, Source); 8] = [
+const VALUES: [(&str, Source); 9] = [
     ("task", Source::Task),
     ("previous_response", Source::Fact(Fact::PreviousResponse)),
     ("iteration", Source::Fact(Fact::Iteration)),
@@ -25,6 +25,7 @@ const VALUES: [(&str, Source); 8] = [
     ("movement_iteration", Source::Fact(Fact::Visit)),
     ("report_dir", Source::Fact(Fact::ReportDir)),
     ("user_inputs", Source::Fact(Fact::UserInputs)),
+    ("review_scope", Source::Fact(Fact::ReviewScope)),
     (CYCLE_COUNT, Source::Fact(Fact::Rounds)),
 ];
 
@@ -34,10 +35,6 @@ const LATER: [(&str, &str); 3] = [
     ("max_steps", "max_iterations"),
     ("max_movements", "max_iterations"),
 ];
-
-/// The text of `{review_scope}`.
-const REVIEW_SCOPE: &str = "the files that this task has changed: `git status` and `git diff` show those that are not \
-     committed, `git log` the commits of this task";
 
 /// A value that only the judge of a monitor can read.
 const CYCLE_COUNT: &str = "cycle_count";
@@ -152,9 +149,6 @@ impl<'c> TextCompiler<'c> {
             return Some(
                 body.context.vars.get(var.trim()).cloned().unwrap_or_else(|| "unspecified".to_owned()),
             );
-        }
-        if name == "review_scope" {
-            return Some(REVIEW_SCOPE.to_owned());
         }
         None
     }
