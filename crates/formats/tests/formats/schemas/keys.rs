@@ -178,3 +178,33 @@ fn a_piece_has_the_keys_that_its_loader_reads() {
     }
     assert!(problems.is_empty(), "{problems:#?}");
 }
+
+/// The page about TAKT has a row for each key that the loader reads, and names tests that exist.
+#[test]
+fn the_page_of_takt_has_every_key() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/takt.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" | "));
+    let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+    let named: BTreeSet<&str> = rows.clone().flat_map(|(key, _)| key.split(|c| !is_letter(c))).collect();
+    let schema =
+        cuegate_formats::list_format_schemas().into_iter().find(|schema| schema.name == "takt").unwrap();
+    let schema: Value = serde_json::from_str(schema.text).unwrap();
+    let mut missing = BTreeSet::new();
+    walk(&schema, &schema, "", &mut Vec::new(), &mut |at, _| {
+        let key = at.rsplit('.').next().unwrap_or_default().trim_end_matches("[]");
+        if !key.is_empty() && key != "*" && !named.contains(key) {
+            missing.insert(key.to_owned());
+        }
+    });
+    assert_eq!(missing, BTreeSet::new(), "docs/takt.md has no row for these keys");
+    for (_, rest) in rows {
+        let Some((_, test)) = rest.trim_end_matches(" |").rsplit_once("| `") else { continue };
+        let test = test.trim_end_matches('`');
+        let folders = ["", "crates/cuegate/tests", "crates/formats/tests"];
+        assert!(
+            folders.iter().any(|folder| root.join(folder).join(test).is_file()),
+            "there is no test `{test}`"
+        );
+    }
+}
