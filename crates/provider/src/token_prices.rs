@@ -19,6 +19,66 @@ pub struct Price {
     /// Per million output tokens.
     #[serde(deserialize_with = "deserialize_price")]
     pub output: f64,
+    /// When it was looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<PriceDate>,
+}
+
+/// A day, written as `2026-11-01`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PriceDate {
+    year: u16,
+    month: u8,
+    day: u8,
+}
+
+impl PriceDate {
+    /// The days from 1970-01-01 to it.
+    pub fn days(self) -> i64 {
+        // Years begin in March, so that a leap day is their last; see Howard Hinnant, "chrono-Compatible Low-Level Date
+        // Algorithms".
+        let (month, day) = (i64::from(self.month), i64::from(self.day));
+        let year = i64::from(self.year) - i64::from(month <= 2);
+        let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+        let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
+        era * 146_097 + year * 365 + year / 4 - year / 100 + of_year - 719_468
+    }
+}
+
+impl std::str::FromStr for PriceDate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<PriceDate, String> {
+        let wrong = || format!("`{text}` is no date: write it as `2026-11-01`");
+        let parts: Vec<&str> = text.split('-').collect();
+        let [year, month, day] = parts[..] else { return Err(wrong()) };
+        if [year.len(), month.len(), day.len()] != [4, 2, 2] {
+            return Err(wrong());
+        }
+        let (Ok(year), Ok(month), Ok(day)) = (year.parse(), month.parse(), day.parse()) else {
+            return Err(wrong());
+        };
+        let date = PriceDate { year, month, day };
+        if (1..=12).contains(&month) && (1..=31).contains(&day) { Ok(date) } else { Err(wrong()) }
+    }
+}
+
+impl std::fmt::Display for PriceDate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
+    }
+}
+
+impl Serialize for PriceDate {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for PriceDate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PriceDate, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
 }
 
 impl Price {
@@ -67,8 +127,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_price_says_when_it_was_looked_up() {
+        let days = |text: &str| text.parse::<PriceDate>().map(PriceDate::days);
+        assert_eq!(
+            (days("1970-01-01"), days("2000-03-01"), days("2026-11-28")),
+            (Ok(0), Ok(11_017), Ok(20_785))
+        );
+        for wrong in ["2026-13-01", "26-11-01", "2026-11-1", "yesterday", "2026-11-01-x", ""] {
+            assert!(wrong.parse::<PriceDate>().unwrap_err().contains("is no date"), "{wrong}");
+        }
+        let price: Price =
+            serde_json::from_str(r#"{"input": 1.0, "output": 2.0, "as_of": "2026-11-01"}"#).unwrap();
+        assert_eq!(price.as_of.unwrap().to_string(), "2026-11-01");
+    }
+
+    #[test]
     fn cached_tokens_have_their_own_price_and_unknown_models_have_no_cost() {
-        let price = Price { input: 2.0, cached_input: Some(0.5), output: 10.0 };
+        let price = Price { input: 2.0, cached_input: Some(0.5), output: 10.0, as_of: None };
         let prices = Prices([("m".to_owned(), price)].into());
         let usage = Usage {
             input_tokens: 1_000_000,

@@ -138,7 +138,7 @@ mod tests {
     }
 
     fn price(input: f64, cached_input: Option<f64>, output: f64) -> Price {
-        Price { input, cached_input, output }
+        Price { input, cached_input, output, as_of: None }
     }
 
     #[test]

@@ -221,3 +221,24 @@ fn a_run_stays_within_its_bound() {
     assert_eq!(project.run(&begin(&[])).code, 0);
     assert_eq!(project.events("run_started")[0]["asks_max"], most);
 }
+
+#[test]
+fn prices_say_how_old_they_are() {
+    let project = Project::example();
+    let prices = |date: &str| {
+        project.write("cuegate.toml", &format!("[prices.m]\ninput = 1\noutput = 2\nas_of = \"{date}\"\n"));
+        project.run(&["price", "fixer", "--provider", "codex", "--model", "m"])
+    };
+    let old = prices("2020-01-01");
+    assert!(
+        old.stdout.contains("prices      of 2020-01-01, ")
+            && old.stdout.contains("look whether they still hold"),
+        "{}{}",
+        old.stdout,
+        old.stderr
+    );
+    let json = project.run(&["price", "fixer", "--provider", "codex", "--model", "m", "--json"]).json();
+    assert_eq!(json["prices_as_of"], "2020-01-01");
+    let wrong = prices("soon");
+    assert!(wrong.code == 2 && wrong.stderr.contains("`soon` is no date"), "{}", wrong.stderr);
+}

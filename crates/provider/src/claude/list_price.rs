@@ -17,7 +17,7 @@ pub(super) fn list_price(model: &str) -> Price {
         () if is_fourth => (5.0, 25.0),
         () => (4.0, 20.0),
     };
-    Price { input, cached_input: Some(input / 10.0), output }
+    Price { input, cached_input: Some(input / 10.0), output, as_of: None }
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_requested_model_decides_whether_an_ask_is_priced() {
-        let price = Price { input: 1.0, cached_input: None, output: 1.0 };
+        let price = Price { input: 1.0, cached_input: None, output: 1.0, as_of: None };
         let prices = Prices([("gpt-5".to_owned(), price)].into());
         let default = |model: Option<&str>| {
             let model = model.map(str::to_owned);

@@ -144,7 +144,7 @@ mod tests {
     use crate::Price;
 
     fn meter(prices: &[&str]) -> Meter {
-        let price = Price { input: 1.0, cached_input: Some(0.5), output: 10.0 };
+        let price = Price { input: 1.0, cached_input: Some(0.5), output: 10.0, as_of: None };
         let prices = Prices(prices.iter().map(|model| ((*model).to_owned(), price)).collect());
         Meter::new(prices, "m".to_owned(), 50)
     }

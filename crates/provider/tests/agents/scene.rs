@@ -232,7 +232,7 @@ fn address_and_key(env: Vec<(String, String)>) -> Vec<(String, String)> {
 fn prices(model: &str) -> Prices {
     Prices(BTreeMap::from([(
         model.to_owned(),
-        Price { input: 1_000.0, cached_input: Some(0.0), output: 2_000.0 },
+        Price { input: 1_000.0, cached_input: Some(0.0), output: 2_000.0, as_of: None },
     )]))
 }
 

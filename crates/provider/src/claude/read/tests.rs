@@ -248,7 +248,7 @@ fn stream_events_of_subagents_belong_to_their_messages() {
 
 #[test]
 fn usage_activities_have_a_cost_if_prices_are_known() {
-    let price = Price { input: 10.0, cached_input: None, output: 0.0 };
+    let price = Price { input: 10.0, cached_input: None, output: 0.0, as_of: None };
     let settings = ClaudeSettings {
         prices: Prices([("claude-x".to_owned(), price)].into()),
         ..ClaudeSettings::default()

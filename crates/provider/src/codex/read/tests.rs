@@ -191,7 +191,7 @@ fn waiting_for_the_network_is_a_fault_after_three_reports_in_a_row() {
 
 #[test]
 fn an_ask_in_a_continued_session_has_only_its_own_usage() {
-    let price = Price { input: 10.0, cached_input: Some(0.0), output: 0.0 };
+    let price = Price { input: 10.0, cached_input: Some(0.0), output: 0.0, as_of: None };
     let settings = CodexSettings {
         model: Some("gpt-x".to_owned()),
         prices: Prices([("gpt-x".to_owned(), price)].into()),

@@ -27,7 +27,7 @@ fn capabilities_follow_the_settings() {
     let can = provider(local()).capabilities();
     assert!(can.schema && can.system_prompt && can.tools && can.progress);
     assert!(!can.sessions && !can.fork && !can.edits && !can.cost);
-    let price = Price { input: 1.0, cached_input: None, output: 1.0 };
+    let price = Price { input: 1.0, cached_input: None, output: 1.0, as_of: None };
     let priced = OpenAiSettings { prices: Prices([("m".to_owned(), price)].into()), ..local() };
     assert!(provider(priced).capabilities().cost);
     let told = |schema| provider(OpenAiSettings { schema, ..local() }).capabilities().schema;
@@ -113,7 +113,7 @@ fn a_schema_is_sent_by_schema_mode() {
 
 #[test]
 fn an_ask_keeps_to_its_cap() {
-    let price = Price { input: 1.0, cached_input: None, output: 10.0 };
+    let price = Price { input: 1.0, cached_input: None, output: 10.0, as_of: None };
     // 400 bytes are about 100 tokens, which cost 0.0001 dollars.
     let ask = |tokens, usd| Request { prompt: "x".repeat(400), cap: Cap { tokens, usd }, ..request() };
     let bound = |settings: OpenAiSettings, ask: Request| {

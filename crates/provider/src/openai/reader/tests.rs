@@ -10,7 +10,7 @@ use crate::{
 };
 
 fn settings() -> OpenAiSettings {
-    let price = Price { input: 1.0, cached_input: None, output: 10.0 };
+    let price = Price { input: 1.0, cached_input: None, output: 10.0, as_of: None };
     OpenAiSettings {
         prices: Prices([("m".to_owned(), price)].into()),
         ..OpenAiSettings::new("http://localhost:1/v1")

@@ -7,6 +7,7 @@ use cuegate_flow::{
     model::Flow,
 };
 
+use cuegate_provider::PriceDate;
 use cuegate_view::PlannedEffect;
 
 use super::check;
@@ -65,6 +66,24 @@ fn collect_asked_models(flow: &Flow, asked: ModelChoice<'_>, config: &Config) ->
     names.sort_unstable();
     names.dedup();
     names
+}
+
+/// For how long a price is believed without a word, in days.
+const PRICES_LAST_DAYS: i64 = 90;
+
+/// The date of the oldest configured price that may be paid, as far as prices have one.
+fn find_oldest_price(flow: &Flow, asked: ModelChoice<'_>, config: &Config) -> Option<PriceDate> {
+    let usual = AgentChoice {
+        agent: asked.provider.unwrap_or_default().to_owned(),
+        model: asked.model.map(str::to_owned),
+    };
+    let plan = asked.plan.cloned().unwrap_or_default();
+    let agents = list_planned_calls(flow, &usual, &plan).into_iter().map(|call| call.choice.agent);
+    let mut agents: Vec<String> = agents.collect();
+    agents.sort_unstable();
+    agents.dedup();
+    let prices = agents.iter().map(|agent| providers::prices_of(Some(agent), config));
+    prices.flat_map(|prices| prices.0.into_values().filter_map(|price| price.as_of)).min()
 }
 
 /// Prints upper bounds on what a run of a definition can do and cost.
@@ -129,14 +148,24 @@ pub(in crate::cli::commands) fn price_definition(
     let (found, dearest) = price_any(*first, others);
     let sources = &ways[dearest].sources;
     let models = collect_asked_models(first.0, asked, &config);
+    let dated = find_oldest_price(first.0, asked, &config);
     if args.json {
         let mut json = cuegate_view::price_json(&found, sources);
         json["models"] = models.into();
+        json["prices_as_of"] = dated.map(|date| date.to_string()).into();
         json["agents"] = cuegate_view::json_of_agents(wanted.as_ref(), &planned.plan);
         json["effects"] = check::effects_of_definition(&ways[0]).iter().map(PlannedEffect::to_json).collect();
         print::print_json(&json);
     } else {
         print::print_data(&format!("model       {}", models.join(", ")));
+        if let Some(date) = dated {
+            let days = cuegate_runner::now_ms() / 86_400_000 - date.days();
+            let old = match days > PRICES_LAST_DAYS {
+                true => format!(", {days} days ago: look whether they still hold"),
+                false => String::new(),
+            };
+            print::print_data(&format!("prices      of {date}{old}"));
+        }
         let usual = wanted.unwrap_or_default();
         let lines = describe_plan(first.0, &usual, &planned.plan, &|_| None);
         for (index, line) in lines.iter().enumerate() {
