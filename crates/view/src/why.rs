@@ -49,7 +49,7 @@ pub fn explain_run(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZon
         led.insert(0, format!("… {} before", plural(first as u64, "visit")));
     }
     if let Some(open) = &view.open {
-        let after = open.remedy.as_ref().map(|validator| format!(", to mend what `{validator}` found"));
+        let after = open.remedy.as_deref().map(describe_remedy);
         led.push(clean_to_one_line(&format!(
             "{} #{}{}: not ended",
             open.step,
@@ -168,7 +168,7 @@ fn describe_outcome(view: &RunView, zone: &TimeZone) -> Vec<String> {
 
 fn describe_visit(row: &VisitRow) -> String {
     let member = row.parent.as_ref().map(|parent| format!(" (of {parent})")).unwrap_or_default();
-    let after = row.remedy.as_ref().map(|validator| format!(", to mend what `{validator}` found"));
+    let after = row.remedy.as_deref().map(describe_remedy);
     let files = match row.changed_files.len() {
         0 => String::new(),
         n => format!(", {} changed", plural(n as u64, "file")),
@@ -196,4 +196,11 @@ fn suggest_looks(view: &RunView) -> Vec<String> {
 
 fn class_words(class: FaultClass) -> String {
     class.as_str().replace('_', " ")
+}
+/// What a visit is there to mend. Only commands have names.
+fn describe_remedy(validator: &str) -> String {
+    match validator {
+        "" => ", to mend what was found in its work".to_owned(),
+        validator => format!(", to mend what `{validator}` found"),
+    }
 }

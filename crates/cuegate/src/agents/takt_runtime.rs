@@ -105,6 +105,9 @@ struct RuntimePool {
     fallback_profile: Option<String>,
 }
 
+/// What TAKT calls agents for itself. Nobody talks with its `assistant` before a run of ours.
+const SEATS: [&str; 3] = ["selector", "loop-judge", "review-completion-judge"];
+
 /// Reads the files of a project. `is_known` tells whether there is an agent of a name.
 ///
 /// # Errors
@@ -228,6 +231,12 @@ fn read_roles(
         let (workflow, step) = name.rsplit_once('/')?;
         Some(AgentRole::StepOf(workflow.to_owned(), step.to_owned()))
     };
+    for name in targets.steps.keys().filter(|name| of_step(name).is_none()) {
+        resolver.notes.push(format!("`{name}` in runtime.yaml names no step: write `WORKFLOW/STEP`"));
+    }
+    for name in targets.internal_agents.keys().filter(|name| !SEATS.contains(&name.as_str())) {
+        resolver.notes.push(format!("unknown internal agent `{name}` in runtime.yaml: it is not followed"));
+    }
     let named = targets.steps.iter().filter_map(|(name, target)| Some((of_step(name)?, target)));
     let tags = targets.tags.iter().map(|(name, target)| (AgentRole::Tag(name.clone()), target));
     let personas = targets.personas.iter().map(|(name, target)| (AgentRole::Persona(name.clone()), target));
@@ -239,10 +248,6 @@ fn read_roles(
         if let Some(choice) = stages.next() {
             roles.assignments.push(AgentAssignment { role, chain: vec![choice], ladder: stages.collect() });
         }
-    }
-    // Nobody talks with an assistant before a run.
-    if targets.internal_agents.contains_key("assistant") {
-        resolver.notes.push("`assistant` of runtime.yaml is not followed".to_owned());
     }
     for note in resolver.notes {
         if !roles.notes.contains(&note) {
@@ -272,12 +277,24 @@ impl ProfileResolver<'_> {
             }
             return Ok(stages);
         }
-        let Some(pool) = &target.pool else { return Ok(Vec::new()) };
-        self.notes.push("of a `pool` in runtime.yaml the `fallback_profile` is used".to_owned());
-        let pools = self.section.auto_routing.as_ref().map(|routing| &routing.pools);
-        let Some(fallback) = pools.and_then(|pools| pools.get(pool)?.fallback_profile.clone()) else {
+        let Some(pool) = &target.pool else {
+            self.notes.push("a target in runtime.yaml names no profile: it is not followed".to_owned());
             return Ok(Vec::new());
         };
+        let pools = self.section.auto_routing.as_ref().map(|routing| &routing.pools);
+        let Some(known) = pools.and_then(|pools| pools.get(pool)) else {
+            return Err(Failure::usage(
+                format!("undefined pool `{pool}`"),
+                "define it under `provider.auto_routing.pools`, or name the agent with `--provider`",
+            ));
+        };
+        let Some(fallback) = known.fallback_profile.clone() else {
+            self.notes.push(format!(
+                "the pool `{pool}` in runtime.yaml has no `fallback_profile`: it is not followed"
+            ));
+            return Ok(Vec::new());
+        };
+        self.notes.push("of a `pool` in runtime.yaml the `fallback_profile` is used".to_owned());
         Ok(self.resolve_profile(&fallback)?.into_iter().collect())
     }
 
@@ -299,8 +316,9 @@ impl ProfileResolver<'_> {
             };
             provider = provider.or_else(|| profile.provider.clone());
             model = model.or_else(|| profile.model.clone());
-            let unread = profile.options.keys().chain(profile.others.keys());
-            let unread: Vec<String> = unread.map(|key| format!("`{key}`")).collect();
+            let options = profile.options.keys().map(|key| format!("`options.{key}`"));
+            let unread: Vec<String> =
+                options.chain(profile.others.keys().map(|key| format!("`{key}`"))).collect();
             if !unread.is_empty() {
                 let keys = unread.join(", ");
                 self.notes.push(format!("{keys} of the profile `{name}` in runtime.yaml: not passed on"));
@@ -364,7 +382,7 @@ provider:
         tag:review=codex then claude:opus
         persona:coder=claude:opus
         internal:selector=codex
-        `effort` of the profile `medium` in runtime.yaml: not passed on
+        `options.effort` of the profile `medium` in runtime.yaml: not passed on
         of a `pool` in runtime.yaml the `fallback_profile` is used
         unknown agent `cursor` in runtime.yaml: it is not followed
         ");

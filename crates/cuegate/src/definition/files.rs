@@ -17,10 +17,12 @@ use cuegate_formats::{FILE_BYTES_MAX, Files, ReadError};
 use cuegate_journal::{Digest, Journal, RunId};
 
 /// Files in a folder. Nothing outside is read, not even through a symbolic link, except for the folders that are shared
-/// between projects: those of the user and of an installed TAKT.
+/// between projects: those of the user, in which links are followed, and of an installed TAKT.
 #[derive(Debug, Clone)]
 pub struct DiskFiles {
     root: PathBuf,
+    /// Whether links may lead out of the root: the user's own folder is often made of links.
+    follows_links: bool,
     /// The shared folders by the virtual folders under which they are read, longer ones first.
     shared: Vec<(String, DiskFiles)>,
     /// The opened root: `openat2` resolves paths relative to it without checking each folder.
@@ -42,6 +44,7 @@ impl DiskFiles {
         };
         Ok(DiskFiles {
             root,
+            follows_links: false,
             shared: Vec::new(),
             #[cfg(target_os = "linux")]
             folder,
@@ -56,7 +59,8 @@ impl DiskFiles {
         let installed = builtins.map(super::takt::list_language_folders).unwrap_or_default();
         for (prefix, folder) in home.into_iter().chain(installed) {
             if let Ok(files) = DiskFiles::new(&folder) {
-                self.shared.push((prefix, files));
+                let follows_links = prefix == super::takt::USER;
+                self.shared.push((prefix, DiskFiles { follows_links, ..files }));
             }
         }
         self.shared.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
@@ -104,7 +108,7 @@ impl DiskFiles {
     /// Opens a file by its real path.
     fn by_real_path(&self, path: &str) -> Result<fs::File, ReadError> {
         let real = fs::canonicalize(self.root.join(path)).map_err(read_error_of)?;
-        if !real.starts_with(&self.root) {
+        if !self.follows_links && !real.starts_with(&self.root) {
             return Err(ReadError::Escapes);
         }
         // Check before opening: opening a pipe would wait for a writer.

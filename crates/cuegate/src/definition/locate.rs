@@ -10,7 +10,7 @@ use cuegate_runner::worktree::is_working_tree;
 use super::{
     named_definitions, names,
     names::folders_above,
-    takt::{USER, find_installed, list_installed},
+    takt::{USER, find_installed, list_installed, list_packages},
 };
 
 /// The location of a definition.
@@ -226,7 +226,8 @@ fn not_found(typed: &str, here: &Path, project: &Path, takt: Option<&Path>) -> (
     let installed = takt.map(|takt| list_installed(takt, project)).unwrap_or_default();
     let names = known.iter().map(|known| known.name.as_str());
     let names = names.chain(crate::init::STARTERS.iter().map(|starter| starter.name));
-    let names = names.chain(installed.iter().map(String::as_str));
+    let packages = list_packages();
+    let names = names.chain(installed.iter().chain(&packages).map(String::as_str));
     let meant = cuegate_flow::diagnostics::find_nearest_name(typed, names);
     let meant = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
     (

@@ -11,7 +11,7 @@ pub(crate) use edits::{StepEdit, describe_step_edits, list_step_edits};
 pub use files::{DiskFiles, FileState, KeptFiles, RecordedFiles, WatchedFiles};
 pub use locate::{Location, find_definition};
 pub use names::{NamedDefinition, Origin, named_definitions, names_in_home};
-pub use takt::{find_builtins, list_installed};
+pub use takt::{find_builtins, list_installed, list_packages};
 pub use variants::{combine_variants, each_way, look_each_way};
 
 use std::{collections::BTreeMap, sync::Arc};

@@ -49,6 +49,34 @@ pub fn list_installed(builtins: &Path, project: &Path) -> Vec<String> {
     names
 }
 
+/// The names of the workflows of installed packages, `@owner/repo/name`, in order.
+pub fn list_packages() -> Vec<String> {
+    let Some(home) = std::env::var_os("HOME").map(PathBuf::from) else { return Vec::new() };
+    let entries = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        entries.collect::<Vec<_>>()
+    };
+    let name_of = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+    let mut names = Vec::new();
+    for owner in entries(&home.join(".takt/repertoire")) {
+        for repository in entries(&owner) {
+            for file in entries(&repository.join("workflows")) {
+                let is_workflow = file.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+                let parts =
+                    (name_of(&owner), name_of(&repository), file.file_stem().and_then(|stem| stem.to_str()));
+                if let (Some(owner), Some(repository), Some(name)) = parts
+                    && is_workflow
+                    && owner.starts_with('@')
+                {
+                    names.push(format!("{owner}/{repository}/{name}"));
+                }
+            }
+        }
+    }
+    names.sort_unstable();
+    names
+}
+
 /// The folders with workflows of an installed TAKT, with their virtual ones: in the configured language first.
 fn workflow_folders(builtins: &Path, project: &Path) -> Vec<(String, PathBuf)> {
     let language = format!("{PREFIX}/{}", read_language(project));

@@ -279,7 +279,7 @@ fn ladders_called_steps_and_internal_agents_of_takt_count() {
     );
     for note in [
         "`mcp` of runtime.yaml is not followed",
-        "`effort` of the profile `b` in runtime.yaml: not passed on",
+        "`options.effort` of the profile `b` in runtime.yaml: not passed on",
     ] {
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
     }

@@ -45,7 +45,17 @@ const OF_WORKFLOW: [(&str, &str); 5] = [
     ("max_iterations", "max_steps"),
     ("piece_config", "workflow_config"),
 ];
-const OF_STEP: [(&str, &str); 2] = [("agent", "persona"), ("agent_name", "persona_name")];
+const OF_STEP: [(&str, &str); 3] =
+    [("agent", "persona"), ("agent_name", "persona_name"), ("review_completion", "completion_retry")];
+
+/// Keys that today's TAKT refuses, with what to do.
+const REFUSED: [(&str, &str); 5] = [
+    ("provider", "TAKT refuses `provider` in a workflow today: move it to `runtime.yaml`"),
+    ("model", "TAKT refuses `model` in a workflow today: move it to `runtime.yaml`"),
+    ("provider_options", "TAKT refuses `provider_options` in a workflow today: move it to `runtime.yaml`"),
+    ("allowed_tools", "TAKT takes tools from `capabilities` today, which name a file of `provider-options`"),
+    ("answer_agent", "nothing reads `answer_agent` today: remove it"),
+];
 
 /// Placeholders of instructions that have another name today.
 const PLACEHOLDERS: [(&str, &str); 3] = [
@@ -63,9 +73,6 @@ const MODES: [(&str, &str); 5] = [
     ("full", "full"),
 ];
 
-/// Keys that choose who is called, which TAKT reads from `runtime.yaml` today.
-const OF_RUNTIME: [&str; 3] = ["provider", "model", "provider_options"];
-
 /// The edits of one text.
 struct Upgrade<'t> {
     text: &'t str,
@@ -78,12 +85,17 @@ impl<'t> Upgrade<'t> {
         for (older, today) in OF_WORKFLOW {
             self.rename_key(root, older, today);
         }
-        self.note_runtime_keys(root);
-        for config in ["workflow_config", "piece_config"].into_iter().filter_map(|key| root.get(key)) {
-            self.note_runtime_keys(config);
+        self.note_refused_keys(root);
+        if let Some(tags) = root.entry("tags") {
+            self.leave(tags.key_span, "TAKT knows no `tags` of a workflow today: give them to its steps");
         }
-        for text in root.get("instructions").iter().flat_map(|all| all.pairs()) {
-            self.rename_placeholders(&text.value);
+        for config in ["workflow_config", "piece_config"].into_iter().filter_map(|key| root.get(key)) {
+            self.note_refused_keys(config);
+        }
+        for section in ["instructions", "report_formats"] {
+            for text in root.get(section).iter().flat_map(|all| all.pairs()) {
+                self.rename_placeholders(&text.value);
+            }
         }
         for key in ["steps", "movements"] {
             for step in root.get(key).map(items_of_list).unwrap_or_default() {
@@ -123,9 +135,22 @@ impl<'t> Upgrade<'t> {
         for (older, today) in OF_STEP {
             self.rename_key(of, older, today);
         }
-        self.note_runtime_keys(of);
-        for key in ["instruction", "instruction_template"] {
-            of.get(key).into_iter().for_each(|text| self.rename_placeholders(text));
+        self.note_refused_keys(of);
+        let completion = ["completion_retry", "review_completion"].into_iter().find_map(|key| of.get(key));
+        let texts = ["instruction", "instruction_template"].into_iter().filter_map(|key| of.get(key));
+        let texts = texts.chain(completion.and_then(|completion| completion.get("retry_instruction")));
+        texts.for_each(|text| self.rename_placeholders(text));
+        for report in of
+            .get("output_contracts")
+            .and_then(|all| all.get("report"))
+            .map(items_of_list)
+            .into_iter()
+            .flatten()
+        {
+            ["format", "order"]
+                .into_iter()
+                .filter_map(|key| report.get(key))
+                .for_each(|text| self.rename_placeholders(text));
         }
         if let Some(template) = of.entry("instruction_template") {
             self.upgrade_instruction(of, template);
@@ -142,19 +167,23 @@ impl<'t> Upgrade<'t> {
                         `instruction_template`";
             return self.leave(template.key_span, what);
         }
+        let word = template.value.as_text().filter(|text| is_path(text));
+        let Some(word) = word.filter(|_| !self.slice(template.value.span).contains('\n')) else {
+            return self.rename_key(of, "instruction_template", "instruction");
+        };
+        let Some(value) = self.own_value(template) else { return self.leave_alias(template) };
+        if self.is_in_flow(of) || self.text[value.clone()].starts_with(['|', '>']) {
+            return self.leave(
+                template.key_span,
+                "a word alone is the name of a file as an `instruction`: write a sentence",
+            );
+        }
         self.rename_key(of, "instruction_template", "instruction");
-        let Some(text) = template.value.as_text() else { return };
-        let is_block = self.slice(template.value.span).starts_with(['|', '>']);
-        if is_block || !is_path(text) {
-            return;
-        }
-        if self.is_in_flow(of) {
-            return self.leave(template.key_span, "a word alone is the name of a file: write a sentence");
-        }
         let indent = self.column(template.key_span) + 2;
-        let block = format!("|\n{}{}", " ".repeat(indent), text.trim());
-        let span = template.value.span;
-        self.edit(span.start as usize..span.end as usize, block);
+        // A comment behind the word stays behind the mark of the block.
+        let rest = self.text[value.end..].split('\n').next().unwrap_or_default();
+        let block = format!("|{}\n{}{}", rest.trim_end(), " ".repeat(indent), word.trim());
+        self.edit(value.start..value.end + rest.trim_end().len(), block);
     }
 
     /// `when: EXPR` is `condition: when(EXPR)`.
@@ -163,10 +192,16 @@ impl<'t> Upgrade<'t> {
             && rule.entry("condition").is_none()
             && let Some(expression) = when.value.scalar_text()
         {
-            self.rename_key(rule, "when", "condition");
-            let quoted = format!("'when({})'", expression.trim().replace('\'', "''"));
-            let span = when.value.span;
-            self.edit(span.start as usize..span.end as usize, quoted);
+            match self.own_value(when) {
+                Some(value) => {
+                    self.rename_key(rule, "when", "condition");
+                    let line_end = if self.text[value.clone()].ends_with('\n') { "\n" } else { "" };
+                    let expression = expression.split_whitespace().collect::<Vec<_>>().join(" ");
+                    let quoted = format!("'when({})'{line_end}", expression.replace('\'', "''"));
+                    self.edit(value, quoted);
+                }
+                None => self.leave_alias(when),
+            }
         }
         let condition = rule
             .entry("condition")
@@ -186,29 +221,38 @@ impl<'t> Upgrade<'t> {
             return self
                 .leave(mode.key_span, "`required_permission_mode` is there as well: remove one of them");
         }
+        let value = self.own_value(mode);
         if written == "default" {
-            return self.remove_entry(step, mode);
+            return if value.is_some() { self.remove_entry(step, mode) } else { self.leave_alias(mode) };
+        }
+        match (MODES.iter().find(|(older, today)| *older == written && older != today), value) {
+            (Some((_, today)), Some(value)) => self.edit(value, (*today).to_owned()),
+            (Some(_), None) => return self.leave_alias(mode),
+            (None, _) => {}
         }
         self.rename_key(step, "permission_mode", TODAY);
-        if let Some((_, today)) = MODES.iter().find(|(older, today)| *older == written && older != today) {
-            let span = mode.value.span;
-            self.edit(span.start as usize..span.end as usize, (*today).to_owned());
-        }
     }
 
     /// `report` is a list below `output_contracts` today.
     fn nest_report(&mut self, report: &Entry) {
         let value = &report.value;
-        let (key, written) = (report.key_span, self.slice(value.span).to_owned());
+        let key = report.key_span;
+        let Some(range) = self.own_value(report) else { return self.leave_alias(report) };
+        let written = with_todays_placeholders(&self.text[range.clone()]);
         let is_flow = written.starts_with(['[', '{']) || matches!(value.kind, Kind::Text(_));
-        let list = match value.kind {
-            Kind::Text(_) => format!("[{{ name: {written} }}]"),
+        let is_far = self.text[key.end as usize..range.start].contains('#');
+        if is_flow && (is_far || written.starts_with(['|', '>'])) {
+            return self
+                .leave(key, "write the report in the line of its key, and then again `check --upgrade`");
+        }
+        let list = match &value.kind {
+            Kind::Text(text) => format!("[{{ name: {} }}]", quote_in_flow(&written, text)),
             Kind::Object(_) => format!("[{written}]"),
             Kind::List(_) => written,
             _ => return,
         };
         if is_flow {
-            let whole = key.start as usize..value.span.end as usize;
+            let whole = key.start as usize..range.end;
             return self.edit(whole, format!("output_contracts: {{ report: {list} }}"));
         }
         let column = self.column(key);
@@ -219,7 +263,8 @@ impl<'t> Upgrade<'t> {
         let body = self.block_below(body_start, column, is_list);
         let indent = " ".repeat(column);
         let mut whole = format!("output_contracts:\n{indent}  report{rest_of_line}");
-        let lines = self.text[body.clone()].lines().map(str::to_owned).collect::<Vec<_>>();
+        let lines = with_todays_placeholders(&self.text[body.clone()]);
+        let lines = lines.lines().map(str::to_owned).collect::<Vec<_>>();
         let is_content = |line: &&String| !line.trim().is_empty() && !line.trim_start().starts_with('#');
         let own =
             lines.iter().find(is_content).map_or(column + 2, |line| line.len() - line.trim_start().len());
@@ -257,22 +302,22 @@ impl<'t> Upgrade<'t> {
             let content = line.trim();
             let indent = line.len() - line.trim_start().len();
             let is_below = indent > column || (is_list && indent == column && content.starts_with('-'));
-            if !content.is_empty() && !is_below {
+            // A comment belongs to the list if an item follows.
+            if !content.is_empty() && !is_below && !content.starts_with('#') {
                 break;
             }
             at += line.len();
-            if !content.is_empty() {
+            if is_below && !content.is_empty() {
                 end = at - (line.len() - line.trim_end_matches(['\n', '\r']).len());
             }
         }
         start.min(end)..end
     }
 
-    /// Notes keys that TAKT reads from another file today.
-    fn note_runtime_keys(&mut self, of: &Json) {
-        for entry in OF_RUNTIME.into_iter().filter_map(|key| of.entry(key)) {
-            let what = format!("TAKT refuses `{}` in a workflow today: move it to `runtime.yaml`", entry.key);
-            self.leave(entry.key_span, &what);
+    /// Notes keys that TAKT refuses today.
+    fn note_refused_keys(&mut self, of: &Json) {
+        for (entry, what) in REFUSED.into_iter().filter_map(|(key, what)| Some((of.entry(key)?, what))) {
+            self.leave(entry.key_span, what);
         }
     }
 
@@ -298,6 +343,28 @@ impl<'t> Upgrade<'t> {
                 self.edit(start + at..start + at + older.len(), today.to_owned());
             }
         }
+    }
+
+    /// Where a value is written, with the mark of a block. `None` if an alias or an anchor stands there: the value is used
+    /// elsewhere too.
+    fn own_value(&self, entry: &Entry) -> Option<Range<usize>> {
+        let (after_key, span) = (entry.key_span.end as usize, entry.value.span);
+        let between = self.text.get(after_key..span.start as usize)?;
+        let code = between.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+        let code = code.collect::<Vec<_>>().concat();
+        let mark = code.trim_start_matches(['"', '\'']).trim_start().strip_prefix(':')?.trim_start();
+        if mark.starts_with(['*', '&', '!']) {
+            return None;
+        }
+        let start = match mark.starts_with(['|', '>']) {
+            true => after_key + between.find(['|', '>'])?,
+            false => span.start as usize,
+        };
+        Some(start..span.end as usize)
+    }
+
+    fn leave_alias(&mut self, entry: &Entry) {
+        self.leave(entry.key_span, "its value has an anchor or an alias: write the value itself");
     }
 
     /// Removes a key with its value; its comment stays.
@@ -376,5 +443,19 @@ impl<'t> Upgrade<'t> {
         text.push_str(&self.text[at..]);
         self.left.sort();
         UpgradedWorkflow { text, changes, left: self.left }
+    }
+}
+
+/// A text with the names of today for its placeholders.
+fn with_todays_placeholders(text: &str) -> String {
+    PLACEHOLDERS.iter().fold(text.to_owned(), |text, (older, today)| text.replace(older, today))
+}
+
+/// A text as it is written, or quoted where braces and brackets would end it.
+fn quote_in_flow(written: &str, text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ' ');
+    match written.starts_with(['"', '\'']) || written.chars().all(is_plain) {
+        true => written.to_owned(),
+        false => format!("'{}'", with_todays_placeholders(text).replace('\'', "''")),
     }
 }

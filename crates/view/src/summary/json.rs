@@ -244,7 +244,8 @@ fn json_of_question(row: &QuestionRow, is_answered: bool, texts: Texts<'_>) -> V
     })
 }
 
-/// The agents that a run would call: `usual` and what [`json_of_agent_plan`] describes.
+/// The agents that a run would call:
+/// `{usual stand_ins[] steps{STEP[]} reports{STEP[]} later{STEP[{from agents[]}]}}`.
 pub fn json_of_agents(usual: Option<&AgentChoice>, plan: &AgentPlan) -> Value {
     let mut json = json_of_agent_plan(plan);
     json["usual"] = json!(usual.map(ToString::to_string));

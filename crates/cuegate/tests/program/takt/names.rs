@@ -94,6 +94,20 @@ fn packages_bring_workflows_texts_and_steps() {
     place.put_home(&in_package("steps/inner.yaml"), "instruction: Do it as the package says.\n");
     place.put_home(&in_package("facets/personas/coder.md"), "The coder of the package.");
     assert_eq!(place.system_prompt("@Owner/pack/expert"), "The coder of the package.");
+    let listed = place.run(&["list"]);
+    assert!(listed.contains("packages:\n  @owner/pack/expert\n"), "{listed}");
+    let missed = place.run(&["check", "@owner/pack/exprt"]);
+    assert!(missed.contains("did you mean `@owner/pack/expert`?"), "{missed}");
+    // The user's own folder is often made of links.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let persona = elsewhere.path().join("coder.md");
+    fs::write(&persona, "The coder behind a link.").unwrap();
+    let link = place.home.path().join(".takt").join(in_package("facets/personas/coder.md"));
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&persona, &link).unwrap();
+    assert_eq!(place.system_prompt("@owner/pack/expert"), "The coder behind a link.");
+    fs::remove_file(&link).unwrap();
+    fs::write(&link, "The coder of the package.").unwrap();
     // A workflow of the project names them too, and a nested fragment stays in its package.
     place.project.write(".takt/steps/inner.yaml", "instruction: Do it as the project says.\n");
     place.project.write(

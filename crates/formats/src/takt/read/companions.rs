@@ -53,6 +53,15 @@ impl CompanionPolicy {
                 continue;
             };
             let Some(companion) = root.get("companion") else { continue };
+            let is_known = matches!(companion.kind, Kind::Object(_))
+                && companion.get("enabled").is_none_or(|value| matches!(value.kind, Kind::Boolean(_)));
+            if !is_known {
+                let message = "`companion.enabled` must be `true` or `false`";
+                loader.found.push(
+                    Diagnostic::error(codes::WRONG_TYPE, companion.span, message)
+                        .hint("write `companion: { enabled: true }`"),
+                );
+            }
             enabled.extend(companion.get("enabled").map(|value| matches!(value.kind, Kind::Boolean(true))));
             mode = companion.get("review_mode").and_then(Json::as_text).map(str::to_owned).or(mode);
         }
@@ -78,11 +87,11 @@ impl StepReader<'_, '_, '_> {
             self.notes.approximate(entry.key_span, statement);
             return None;
         }
-        if policy.is_live {
+        let (names, moderator) = self.read_companion_names(fields, entry)?;
+        if policy.is_live && !names.is_empty() {
             let statement = "companions review an answer when it is given, not while the agent works";
             self.notes.approximate(entry.key_span, statement);
         }
-        let (names, moderator) = self.read_companion_names(fields, entry)?;
         if names.len() > REVIEWERS_MAX {
             let message = format!("a step has at most {REVIEWERS_MAX} companions");
             fields.invalid(names[REVIEWERS_MAX].span, message, "leave out the others");

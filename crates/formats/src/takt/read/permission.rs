@@ -92,8 +92,8 @@ impl StepReader<'_, '_, '_> {
                 layers.find(self.files.loader, &["provider-options"], name, &[".yaml", ".yml"])
             });
             let Some(path) = path.filter(|path| !seen.contains(path)) else {
-                let message = "`extends` names no other preset that is there";
-                let hint = "name a file of `provider-options`, and not the preset itself";
+                let message = "`extends` names no preset that is there, or leads back to its own";
+                let hint = "name another file of `provider-options`";
                 self.files.loader.found.left_out(name.span, message.to_owned(), hint);
                 continue;
             };

@@ -357,12 +357,19 @@ impl<'d, 'f> Sections<'d, 'f> {
             let path =
                 is_bare.then(|| layers.find_other(self.loader, &kinds, name, &[".md"], inside)).flatten();
             let Some(path) = path.filter(|_| inside.len() <= INCLUDES_MAX) else {
-                let message = format!("the text `{name}` to extend is not found");
-                let places = layers.places(kinds[0], name);
+                let is_there = is_bare && layers.find(self.loader, &kinds, name, &[".md"]).is_some();
+                let (message, hint) = match is_there {
+                    true => (
+                        format!("`{name}` extends itself"),
+                        "remove a line `{extends:…}`: no other layer has a text of this name".to_owned(),
+                    ),
+                    false => (
+                        format!("the text `{name}` to extend is not found"),
+                        format!("it is looked for by its name in {}; {INSTALL}", layers.places(kinds[0], "")),
+                    ),
+                };
                 let finding = Diagnostic::error(codes::UNREADABLE_FILE, place, message);
-                self.loader
-                    .found
-                    .push(finding.hint(format!("it is looked for by its name in {places}; {INSTALL}")));
+                self.loader.found.push(finding.hint(hint));
                 continue;
             };
             if let LoadedFile::Text { file, text } = self.loader.page_named(&path, place) {

@@ -179,15 +179,45 @@ fn an_upgraded_workflow_is_the_same_flow_with_its_comments() {
         let is_mixed = upgraded.text.contains("\r\n") && upgraded.text.replace("\r\n", "").contains('\n');
         assert!(!is_mixed, "{:?}", upgraded.text);
     }
+    // Where comments, quotes and blocks stand changes nothing.
+    let report = |written: &str| OLDEST.replacen("report: 00-plan.md", written, 1);
+    let in_block =
+        |key: &str, written: &str| OLDEST_IN_BLOCKS.replacen(&format!("{key}\n"), &format!("{written}\n"), 1);
+    for older in [
+        report("report: 'a-{step_iteration}.md'"),
+        report("report: [{ name: a.md, format: 'Round {movement_iteration}', order: '{max_iterations}' }]"),
+        in_block("    report: 00-plan.md # the plan", "    report: a-{x}.md # the plan"),
+        in_block(
+            "    report: 00-plan.md # the plan",
+            "    report:\n    # one\n    - Label: b.md\n    # two\n    - name: c.md\n      format: F.",
+        ),
+        in_block("    instruction_template: Work", "    instruction_template: Work # keep it short"),
+        in_block("      - when: true # always", "      - when: >-\n          true\n          && true"),
+    ] {
+        let before = load_text(&older);
+        let upgraded = upgrade_takt_workflow(FILE, &older).unwrap();
+        let after = load_text(&upgraded.text);
+        assert_eq!(dump(&after.draft), dump(&before.draft), "{older}\n{}", upgraded.text);
+        assert_eq!(findings_of(after), findings_of(before), "{older}\n{}", upgraded.text);
+        for gone in ["{max_iterations}", "{movement_iteration}"] {
+            assert!(!upgraded.text.contains(gone), "{}", upgraded.text);
+        }
+    }
     // What cannot be spelled otherwise is named and stays.
     for (text, line, says) in [
         ("steps:\n  - { name: a, instruction_template: word }\n", 2, "a word alone is the name of a file"),
         ("max_iterations: 1\nmax_steps: 2\n", 1, "`max_steps` is there as well"),
         ("steps:\n  - name: a\n    model: x\n", 3, "move it to `runtime.yaml`"),
         ("steps:\n  - instruction: a\n    instruction_template: b c\n", 3, "`instruction_template` holds"),
+        ("steps:\n  - allowed_tools: [Read]\n", 2, "TAKT takes tools from `capabilities`"),
+        ("tags: [x]\n", 1, "TAKT knows no `tags` of a workflow"),
+        ("a: &r x.md\nsteps:\n  - report: *r\n    name: a\n", 3, "an anchor or an alias"),
+        ("steps:\n  - permission_mode: &m acceptEdits\n", 2, "an anchor or an alias"),
+        ("steps:\n  - report: # why\n      a.md\n", 2, "write the report in the line of its key"),
     ] {
         let upgraded = upgrade_takt_workflow(FILE, text).unwrap();
         assert!(upgraded.left[0].0 == line && upgraded.left[0].1.contains(says), "{:?}", upgraded.left);
+        assert_eq!((upgraded.changes, &*upgraded.text), (0, text));
     }
     assert!(upgrade_takt_workflow(FILE, "a: [").is_err());
 }

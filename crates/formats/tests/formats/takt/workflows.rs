@@ -127,8 +127,8 @@ fn texts_and_presets_extend_others() {
     for (file, written, says) in [
         (own.0, "{extends:nothing}", "the text `nothing` to extend is not found"),
         (own.0, "{extends:../other/fix}", "the text `../other/fix` to extend is not found"),
-        ("~/.takt/facets/instructions/base.md", "{extends:fix}", "the text `fix` to extend is not found"),
-        (".takt/provider-options/mine.yaml", "extends: mine", "`extends` names no other preset"),
+        ("~/.takt/facets/instructions/base.md", "{extends:fix}", "`fix` extends itself"),
+        (".takt/provider-options/mine.yaml", "extends: mine", "`extends` names no preset that is there"),
     ] {
         let mut texts = texts.to_vec();
         texts.iter_mut().filter(|(path, _)| *path == file).for_each(|(_, text)| *text = written);

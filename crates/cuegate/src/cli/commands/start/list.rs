@@ -60,7 +60,8 @@ pub(in crate::cli::commands) fn list_json(place: &ProjectPlace) -> Value {
             "usual_calls": listed.usual_calls, "cost_usd": listed.known.map(|known| known.range_usd())})
     };
     let definitions: Vec<_> = collect_definitions(place).iter().map(one).collect();
-    json!({"schema": "cuegate/list/v1", "definitions": definitions, "takt": place.names_of_takt()})
+    json!({"schema": "cuegate/list/v1", "definitions": definitions,
+        "packages": definition::list_packages(), "takt": place.names_of_takt()})
 }
 
 /// The definitions of the project, of the home folder, and the starters.
@@ -135,10 +136,13 @@ pub(in crate::cli::commands) fn list_definitions(
             print::print_data(line.trim_end());
         }
     }
-    let of_takt = place.names_of_takt();
-    if !of_takt.is_empty() {
-        print::print_data("the installed TAKT:");
-        for line in wrap_names(&of_takt) {
+    for (title, names) in
+        [("packages:", definition::list_packages()), ("the installed TAKT:", place.names_of_takt())]
+    {
+        if !names.is_empty() {
+            print::print_data(title);
+        }
+        for line in wrap_names(&names) {
             print::print_data(&format!("  {line}"));
         }
     }

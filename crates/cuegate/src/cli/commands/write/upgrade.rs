@@ -49,9 +49,14 @@ pub(super) fn print_upgraded(place: &ProjectPlace, typed: &str) -> Result<u8, Fa
         inspect_definition(files, &location.base, Some(file), &[], &RecordedLoadOptions::default()).flow
     };
     let edited = EditedFiles { files: &files, path: path.clone(), text: &upgraded.text };
+    let mut code = exit::DONE;
     match (load(&files), load(&edited)) {
         (Some(before), Some(after)) => {
-            for edit in list_step_edits(&before, &after, None) {
+            let edits = list_step_edits(&before, &after, None);
+            if !edits.is_empty() {
+                code = exit::BAD_END;
+            }
+            for edit in edits {
                 print::print_line(&format!(
                     "warning: {} differs from the older text: {}",
                     if edit.step.is_empty() { "the workflow".to_owned() } else { format!("`{}`", edit.step) },
@@ -65,10 +70,11 @@ pub(super) fn print_upgraded(place: &ProjectPlace, typed: &str) -> Result<u8, Fa
             ));
         }
         (Some(_), None) => {
+            code = exit::BAD_END;
             print::print_line("warning: the result has errors: write it to a file and `cuegate check` it");
         }
     }
-    Ok(exit::DONE)
+    Ok(code)
 }
 
 fn tell_changes(path: &str, upgraded: &UpgradedWorkflow) {
