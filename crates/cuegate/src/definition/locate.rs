@@ -10,7 +10,7 @@ use cuegate_runner::worktree::is_working_tree;
 use super::{
     named_definitions, names,
     names::folders_above,
-    takt::{USER, find_installed, list_installed, list_packages},
+    takt::{USER, find_installed, find_missing_language, list_installed, list_packages},
 };
 
 /// The location of a definition.
@@ -230,9 +230,13 @@ fn not_found(typed: &str, here: &Path, project: &Path, takt: Option<&Path>) -> (
     let names = names.chain(installed.iter().chain(&packages).map(String::as_str));
     let meant = cuegate_flow::diagnostics::find_nearest_name(typed, names);
     let meant = meant.map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+    let language = takt.and_then(|takt| find_missing_language(takt, project));
+    let language = language.map(|language| {
+        format!("; the installed TAKT has no workflows for `language: {language}` of `.takt/config.yaml`")
+    });
     (
         format!("`{typed}` is not a file, a folder or the name of a definition"),
-        format!("{meant}`cuegate list` lists all names"),
+        format!("{meant}`cuegate list` lists all names{}", language.unwrap_or_default()),
     )
 }
 

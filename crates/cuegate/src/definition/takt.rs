@@ -49,6 +49,11 @@ pub fn list_installed(builtins: &Path, project: &Path) -> Vec<String> {
     names
 }
 
+/// The configured language, if an installed TAKT brings no workflows in it.
+pub(super) fn find_missing_language(builtins: &Path, project: &Path) -> Option<String> {
+    workflow_folders(builtins, project).is_empty().then(|| read_language(project))
+}
+
 /// The names of the workflows of installed packages, `@owner/repo/name`, in order.
 pub fn list_packages() -> Vec<String> {
     let Some(home) = std::env::var_os("HOME").map(PathBuf::from) else { return Vec::new() };

@@ -7,6 +7,7 @@ use cuegate_flow::diagnostics::{Diagnostic, FileId, Sources, Span};
 
 use super::compose::items_of_list;
 use super::read::is_path;
+use crate::codes;
 use crate::findings::Findings;
 use crate::values::json::{Entry, Json, Kind};
 use crate::values::yaml;
@@ -29,9 +30,15 @@ pub fn upgrade_takt_workflow(path: &str, text: &str) -> Result<UpgradedWorkflow,
     let mut sources = Sources::default();
     let file: FileId = sources.add(path, text);
     let found = Findings::default();
-    let Some(root) = yaml::parse(text, file, &found) else {
-        return Err((found.into_parts().0, sources));
-    };
+    let root = yaml::parse(text, file, &found).filter(|root| {
+        let is_object = matches!(root.kind, Kind::Object(_));
+        if !is_object {
+            let finding = Diagnostic::error(codes::WRONG_TYPE, root.span, "a workflow is a mapping");
+            found.push(finding.hint("name a file with keys such as `name` and `steps`"));
+        }
+        is_object
+    });
+    let Some(root) = root else { return Err((found.into_parts().0, sources)) };
     let mut upgrade = Upgrade { text, edits: Vec::new(), left: Vec::new() };
     upgrade.upgrade_workflow(&root);
     Ok(upgrade.apply())

@@ -63,6 +63,9 @@ fn a_workflow_of_an_installed_takt_runs_by_name() {
     // The language, then the texts of the project before those of TAKT.
     place.put_home("config.yaml", "language: ja\n");
     assert_eq!(place.system_prompt("default"), "The coder of TAKT, ja.");
+    place.project.write(".takt/config.yaml", "language: fr\n");
+    let missed = place.run(&["check", "default"]);
+    assert!(missed.contains("the installed TAKT has no workflows for `language: fr`"), "{missed}");
     place.project.write(".takt/config.yaml", "language: en\n");
     place.put_home("facets/personas/coder.md", "The coder of the user.");
     assert_eq!(place.system_prompt("default"), "The coder of the user.");

@@ -219,7 +219,10 @@ fn an_upgraded_workflow_is_the_same_flow_with_its_comments() {
         assert!(upgraded.left[0].0 == line && upgraded.left[0].1.contains(says), "{:?}", upgraded.left);
         assert_eq!((upgraded.changes, &*upgraded.text), (0, text));
     }
-    assert!(upgrade_takt_workflow(FILE, "a: [").is_err());
+    for broken in ["a: [", "[1, 2]", "text"] {
+        let (findings, _) = upgrade_takt_workflow(FILE, broken).unwrap_err();
+        assert_eq!(findings.len(), 1, "{findings:?}");
+    }
 }
 
 #[test]
