@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     agent::registry::{Registry, begin, says, says_with, small},
-    support::Project,
+    support::{Project, serve_git},
 };
 
 /// How many kills have to hit a run, if `CUEGATE_KILLS` does not say.
@@ -77,7 +77,7 @@ fn one_run(seed: usize) -> (usize, bool) {
     project.git(&["remote", "add", "origin", at]);
     project.git(&["push", "--quiet", "origin", "main"]);
     // A kill of the run does not reach the other end of a push, which is on another machine.
-    project.git(&["config", "remote.origin.receivepack", "setsid git-receive-pack"]);
+    project.git(&["remote", "set-url", "origin", &serve_git(bare.path())]);
     project.git(&["update-index", "--refresh"]);
     let before = checkout(&project);
     let mut kills = 0;

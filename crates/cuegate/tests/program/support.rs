@@ -525,3 +525,33 @@ pub fn at_work_in(folder: &Path) -> Vec<Process> {
 pub fn kills(default: usize) -> usize {
     std::env::var("CUEGATE_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(default)
 }
+
+/// Serves a bare repository as another machine does: what a push does there goes on, whatever is killed here. Returns the
+/// address.
+pub fn serve_git(repository: &Path) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let repository = repository.to_owned();
+    let (base, name) = (repository.parent().unwrap().to_owned(), repository.file_name().unwrap().to_owned());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let stream = std::os::fd::OwnedFd::from(stream);
+            let mut daemon = Command::new("git");
+            daemon.args([
+                "daemon",
+                "--inetd",
+                "--export-all",
+                "--enable=receive-pack",
+                "--log-destination=none",
+            ]);
+            daemon.arg(format!("--base-path={}", base.display())).current_dir("/").process_group(0);
+            daemon
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .stderr(Stdio::null());
+            let mut child = daemon.stdin(stream.try_clone().unwrap()).stdout(stream).spawn().unwrap();
+            std::thread::spawn(move || child.wait());
+        }
+    });
+    format!("git://127.0.0.1:{port}/{}", name.to_str().unwrap())
+}

@@ -10,7 +10,10 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{support::Project, takt::workflows::builtins};
+use crate::{
+    support::{Project, serve_git},
+    takt::workflows::builtins,
+};
 
 /// How many kills hit runs, if `CUEGATE_KILLS` does not say.
 const KILLS: usize = 20;
@@ -156,7 +159,8 @@ impl Scene {
                 project.git(&["checkout", "--quiet", "main"]);
             }
         }
-        project.git(&["config", "remote.origin.receivepack", "setsid git-receive-pack"]);
+        // A kill of the run does not reach the other end of a push, which is on another machine.
+        project.git(&["remote", "set-url", "origin", &serve_git(bare.path())]);
         Scene { project, github, _remote: bare, remote }
     }
 

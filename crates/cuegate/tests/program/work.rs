@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     agent::registry::{Registry, says, says_with, small},
-    support::{Project, Ran, copy, until},
+    support::{Project, Ran, copy, serve_git, until},
 };
 
 /// An agent that closes the issue that it works on, if there is one.
@@ -66,7 +66,7 @@ impl Hub {
         project.git(&["remote", "add", "origin", path]);
         project.git(&["push", "--quiet", "origin", "main"]);
         // A kill of the batch does not reach the other end of a push, which is on another machine.
-        project.git(&["config", "remote.origin.receivepack", "setsid git-receive-pack"]);
+        project.git(&["remote", "set-url", "origin", &serve_git(self.bare.path())]);
         Machine { project }
     }
 
