@@ -38,4 +38,4 @@ pub use program::probe::capture_program_output;
 pub use program::redact_env::wrap_redacting_reader;
 pub use redact::{Redactor, environment_secrets, is_secret_name};
 pub use sandbox_needs::{NetworkService, SandboxNeeds, calling_session};
-pub use token_prices::{Price, PriceDate, Prices};
+pub use token_prices::{Price, Prices};

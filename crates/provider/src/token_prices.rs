@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use jiff::civil::Date;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::Usage;
 
@@ -19,66 +20,14 @@ pub struct Price {
     /// Per million output tokens.
     #[serde(deserialize_with = "deserialize_price")]
     pub output: f64,
-    /// When it was looked up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub as_of: Option<PriceDate>,
-}
-
-/// A day, written as `2026-11-01`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PriceDate {
-    year: u16,
-    month: u8,
-    day: u8,
-}
-
-impl PriceDate {
-    /// The days from 1970-01-01 to it.
-    pub fn days(self) -> i64 {
-        // Years begin in March, so that a leap day is their last; see Howard Hinnant, "chrono-Compatible Low-Level Date
-        // Algorithms".
-        let (month, day) = (i64::from(self.month), i64::from(self.day));
-        let year = i64::from(self.year) - i64::from(month <= 2);
-        let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-        let (era, year) = (year.div_euclid(400), year.rem_euclid(400));
-        era * 146_097 + year * 365 + year / 4 - year / 100 + of_year - 719_468
-    }
-}
-
-impl std::str::FromStr for PriceDate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<PriceDate, String> {
-        let wrong = || format!("`{text}` is no date: write it as `2026-11-01`");
-        let parts: Vec<&str> = text.split('-').collect();
-        let [year, month, day] = parts[..] else { return Err(wrong()) };
-        if [year.len(), month.len(), day.len()] != [4, 2, 2] {
-            return Err(wrong());
-        }
-        let (Ok(year), Ok(month), Ok(day)) = (year.parse(), month.parse(), day.parse()) else {
-            return Err(wrong());
-        };
-        let date = PriceDate { year, month, day };
-        if (1..=12).contains(&month) && (1..=31).contains(&day) { Ok(date) } else { Err(wrong()) }
-    }
-}
-
-impl std::fmt::Display for PriceDate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:04}-{:02}-{:02}", self.year, self.month, self.day)
-    }
-}
-
-impl Serialize for PriceDate {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for PriceDate {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PriceDate, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
-    }
+    /// The day when it was looked up.
+    #[serde(
+        default,
+        deserialize_with = "deserialize_date",
+        serialize_with = "serialize_date",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub as_of: Option<Date>,
 }
 
 impl Price {
@@ -98,6 +47,17 @@ fn deserialize_price<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, 
         return Ok(money);
     }
     Err(D::Error::custom(format!("`{money}` is not a price: use US dollars per million tokens, 0 or more")))
+}
+
+fn deserialize_date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Date>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let date = text.parse().map_err(|_| format!("`{text}` is no date: write it as `2026-11-01`"));
+    date.map(Some).map_err(D::Error::custom)
+}
+
+#[expect(clippy::ref_option, reason = "serde asks for this signature")]
+fn serialize_date<S: Serializer>(date: &Option<Date>, serializer: S) -> Result<S::Ok, S::Error> {
+    date.map(|date| date.to_string()).serialize(serializer)
 }
 
 fn some_money<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
@@ -128,17 +88,14 @@ mod tests {
 
     #[test]
     fn a_price_says_when_it_was_looked_up() {
-        let days = |text: &str| text.parse::<PriceDate>().map(PriceDate::days);
-        assert_eq!(
-            (days("1970-01-01"), days("2000-03-01"), days("2026-11-28")),
-            (Ok(0), Ok(11_017), Ok(20_785))
-        );
-        for wrong in ["2026-13-01", "26-11-01", "2026-11-1", "yesterday", "2026-11-01-x", ""] {
-            assert!(wrong.parse::<PriceDate>().unwrap_err().contains("is no date"), "{wrong}");
+        for wrong in ["2026-13-01", "2026-11-31", "yesterday", ""] {
+            let text = format!(r#"{{"input": 1.0, "output": 2.0, "as_of": "{wrong}"}}"#);
+            let error = serde_json::from_str::<Price>(&text).unwrap_err().to_string();
+            assert!(error.contains(&format!("`{wrong}` is no date")), "{error}");
         }
         let price: Price =
             serde_json::from_str(r#"{"input": 1.0, "output": 2.0, "as_of": "2026-11-01"}"#).unwrap();
-        assert_eq!(price.as_of.unwrap().to_string(), "2026-11-01");
+        assert_eq!(serde_json::to_value(price).unwrap()["as_of"], "2026-11-01");
     }
 
     #[test]

@@ -226,7 +226,7 @@ fn a_run_stays_within_its_bound() {
 fn prices_say_how_old_they_are() {
     let project = Project::example();
     let prices = |date: &str| {
-        project.write("cuegate.toml", &format!("[prices.m]\ninput = 1\noutput = 2\nas_of = \"{date}\"\n"));
+        project.write("cuegate.toml", &format!("[prices.m]\ninput = 1\noutput = 2\nas_of = \"{date}\"\n[prices.other]\ninput = 1\noutput = 2\nas_of = \"2019-01-01\"\n"));
         project.run(&["price", "fixer", "--provider", "codex", "--model", "m"])
     };
     let old = prices("2020-01-01");

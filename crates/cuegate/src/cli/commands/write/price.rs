@@ -7,7 +7,6 @@ use cuegate_flow::{
     model::Flow,
 };
 
-use cuegate_provider::PriceDate;
 use cuegate_view::PlannedEffect;
 
 use super::check;
@@ -21,6 +20,7 @@ use crate::definition::{CompiledDefinition, combine_variants, each_way, inspect_
 use crate::run::limits::{ModelChoice, cost_terms_of_flow};
 use crate::{Failure, config, exit, providers};
 use clap::Args;
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 #[derive(Debug, Args)]
 pub(crate) struct PriceArgs {
@@ -69,10 +69,15 @@ fn collect_asked_models(flow: &Flow, asked: ModelChoice<'_>, config: &Config) ->
 }
 
 /// For how long a price is believed without a word, in days.
-const PRICES_LAST_DAYS: i64 = 90;
+const PRICES_LAST_DAYS: i32 = 90;
 
-/// The date of the oldest configured price that may be paid, as far as prices have one.
-fn find_oldest_price(flow: &Flow, asked: ModelChoice<'_>, config: &Config) -> Option<PriceDate> {
+/// The date of the oldest configured price of the `models` that may be asked, as far as their prices have one.
+fn find_oldest_price(
+    flow: &Flow,
+    asked: ModelChoice<'_>,
+    models: &[String],
+    config: &Config,
+) -> Option<Date> {
     let usual = AgentChoice {
         agent: asked.provider.unwrap_or_default().to_owned(),
         model: asked.model.map(str::to_owned),
@@ -83,7 +88,11 @@ fn find_oldest_price(flow: &Flow, asked: ModelChoice<'_>, config: &Config) -> Op
     agents.sort_unstable();
     agents.dedup();
     let prices = agents.iter().map(|agent| providers::prices_of(Some(agent), config));
-    prices.flat_map(|prices| prices.0.into_values().filter_map(|price| price.as_of)).min()
+    // With several agents a model is named `AGENT:MODEL`.
+    let is_asked =
+        |model: &String| models.iter().any(|name| name == model || name.ends_with(&format!(":{model}")));
+    let asked = prices.flat_map(|prices| prices.0).filter(|(model, _)| is_asked(model));
+    asked.filter_map(|(_, price)| price.as_of).min()
 }
 
 /// Prints upper bounds on what a run of a definition can do and cost.
@@ -148,7 +157,7 @@ pub(in crate::cli::commands) fn price_definition(
     let (found, dearest) = price_any(*first, others);
     let sources = &ways[dearest].sources;
     let models = collect_asked_models(first.0, asked, &config);
-    let dated = find_oldest_price(first.0, asked, &config);
+    let dated = find_oldest_price(first.0, asked, &models, &config);
     if args.json {
         let mut json = cuegate_view::price_json(&found, sources);
         json["models"] = models.into();
@@ -159,7 +168,8 @@ pub(in crate::cli::commands) fn price_definition(
     } else {
         print::print_data(&format!("model       {}", models.join(", ")));
         if let Some(date) = dated {
-            let days = cuegate_runner::now_ms() / 86_400_000 - date.days();
+            let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+            let days = (today - date).get_days();
             let old = match days > PRICES_LAST_DAYS {
                 true => format!(", {days} days ago: look whether they still hold"),
                 false => String::new(),
