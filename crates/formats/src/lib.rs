@@ -37,6 +37,8 @@ pub use editor_schemas::{FormatSchema, list_format_schemas};
 pub use format::{FORMATS, Format, LoadOptions, format_of};
 pub use source::files::{FILE_BYTES_MAX, Files, ReadError};
 pub use source::loaded::{AgentOptions, LoadedDefinition, LogFormat, LogRule, RunSettings, WorktreeRule};
-pub use takt::{Phases, TaktOptions, UpgradedWorkflow, load_takt_workflow, upgrade_takt_workflow};
+pub use takt::{
+    Phases, TaktOptions, UpgradedWorkflow, load_takt_workflow, read_takt_language, upgrade_takt_workflow,
+};
 pub use takt_tasks::{TaktTask, is_takt_task_list, read_takt_tasks, with_takt_status, with_takt_task};
 pub use task_file::{ListedTask, TaskListError, read_tasks};

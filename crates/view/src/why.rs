@@ -197,10 +197,10 @@ fn suggest_looks(view: &RunView) -> Vec<String> {
 fn class_words(class: FaultClass) -> String {
     class.as_str().replace('_', " ")
 }
-/// What a visit is there to mend. Only commands have names.
+/// The reason of a visit with a follow-up prompt. Only commands have names; judges and reviewers have none.
 fn describe_remedy(validator: &str) -> String {
     match validator {
-        "" => ", to mend what was found in its work".to_owned(),
+        "" => ", to mend what a review found".to_owned(),
         validator => format!(", to mend what `{validator}` found"),
     }
 }

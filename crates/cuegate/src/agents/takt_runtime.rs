@@ -29,6 +29,7 @@ pub(crate) struct RuntimeRoles {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct RuntimeFile {
+    /// Every file has it, and it says nothing.
     version: Option<serde::de::IgnoredAny>,
     provider: Option<ProviderSection>,
     /// Read where a workflow is loaded.

@@ -58,7 +58,8 @@ impl AgentRole {
             | AgentRole::Step(name)
             | AgentRole::Persona(name)
             | AgentRole::Tag(name) => name,
-            _ => return Ok(role),
+            AgentRole::StepOf(..) | AgentRole::Seat(_) => return Ok(role),
+            AgentRole::Judge | AgentRole::Report | AgentRole::ReadOnly => return Ok(role),
         };
         match name.trim().is_empty() {
             true => Err(format!("the role `{text}` has no name")),

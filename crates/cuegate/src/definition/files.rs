@@ -59,7 +59,8 @@ impl DiskFiles {
         let installed = builtins.map(super::takt::list_language_folders).unwrap_or_default();
         for (prefix, folder) in home.into_iter().chain(installed) {
             if let Ok(files) = DiskFiles::new(&folder) {
-                let follows_links = prefix == super::takt::USER;
+                // In a project that is the home folder an agent may have made the links.
+                let follows_links = prefix == super::takt::USER && !files.root.starts_with(&self.root);
                 self.shared.push((prefix, DiskFiles { follows_links, ..files }));
             }
         }

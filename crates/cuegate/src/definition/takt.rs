@@ -2,6 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use cuegate_formats::read_takt_language;
+
+use super::files::DiskFiles;
+
 /// The folder with the definitions of an installed TAKT: in the project's packages, else beside the `takt` of the
 /// `PATH`.
 pub fn find_builtins(project: &Path) -> Option<PathBuf> {
@@ -51,7 +55,7 @@ pub fn list_installed(builtins: &Path, project: &Path) -> Vec<String> {
 
 /// The configured language, if an installed TAKT brings no workflows in it.
 pub(super) fn find_missing_language(builtins: &Path, project: &Path) -> Option<String> {
-    workflow_folders(builtins, project).is_empty().then(|| read_language(project))
+    workflow_folders(builtins, project).is_empty().then(|| configured_language(project))
 }
 
 /// The names of the workflows of installed packages, `@owner/repo/name`, in order.
@@ -82,9 +86,15 @@ pub fn list_packages() -> Vec<String> {
     names
 }
 
+/// The language that TAKT is configured to use, in the project or by the user.
+fn configured_language(project: &Path) -> String {
+    let language = DiskFiles::new(project).ok().and_then(|files| read_takt_language(&files.with_takt(None)));
+    language.unwrap_or_else(|| "en".to_owned())
+}
+
 /// The folders with workflows of an installed TAKT, with their virtual ones: in the configured language first.
 fn workflow_folders(builtins: &Path, project: &Path) -> Vec<(String, PathBuf)> {
-    let language = format!("{PREFIX}/{}", read_language(project));
+    let language = format!("{PREFIX}/{}", configured_language(project));
     let mut tops = list_language_folders(builtins);
     tops.retain(|(base, _)| *base == language || base == PREFIX);
     tops.sort_by_key(|(base, _)| *base != language);
@@ -92,21 +102,6 @@ fn workflow_folders(builtins: &Path, project: &Path) -> Vec<(String, PathBuf)> {
         ["workflows", "pieces"].map(|kind| (format!("{base}/{kind}"), top.join(kind)))
     });
     folders.filter(|(_, folder)| folder.is_dir()).collect()
-}
-
-/// The `language` in the `config.yaml` of TAKT, of the project or of the user.
-fn read_language(project: &Path) -> String {
-    #[derive(serde::Deserialize)]
-    struct TaktSettings {
-        language: Option<String>,
-    }
-    let home = std::env::var_os("HOME").map(PathBuf::from);
-    let read = |top: &Path| {
-        let text = crate::text_file::read_text(&top.join(".takt/config.yaml")).ok()?;
-        serde_saphyr::from_str::<TaktSettings>(&text).ok()?.language
-    };
-    let language = [Some(project), home.as_deref()].into_iter().flatten().find_map(read);
-    language.unwrap_or_else(|| "en".to_owned())
 }
 
 /// The virtual folders of a folder with builtins, with the folders that they are: one for each language.

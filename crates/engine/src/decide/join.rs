@@ -73,7 +73,7 @@ pub(super) fn leave_parallel_step(
     answers: Vec<StepAnswer>,
     reason: Option<String>,
 ) {
-    // Reviews between two steps are not what was said in a visit.
+    // A step that does not count, such as reviews before a transition, leaves the previous response as it is.
     if parent.counts {
         decider.respond(parent, answers);
     }

@@ -13,6 +13,7 @@ mod spellings;
 mod texts;
 mod upgrade;
 
+pub use compose::read_takt_language;
 pub use load::load_takt_workflow;
 pub use options::{Phases, TaktOptions};
 pub use upgrade::{UpgradedWorkflow, upgrade_takt_workflow};

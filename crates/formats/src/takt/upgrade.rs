@@ -352,8 +352,8 @@ impl<'t> Upgrade<'t> {
         }
     }
 
-    /// Where a value is written, with the mark of a block. `None` if an alias or an anchor stands there: the value is used
-    /// elsewhere too.
+    /// The range of a value in the text, with the `|` or `>` of a block scalar. `None` for an alias or a value with an
+    /// anchor, because other keys use that value too.
     fn own_value(&self, entry: &Entry) -> Option<Range<usize>> {
         let (after_key, span) = (entry.key_span.end as usize, entry.value.span);
         let between = self.text.get(after_key..span.start as usize)?;

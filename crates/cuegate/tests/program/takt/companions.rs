@@ -123,6 +123,9 @@ fn companions_are_off_unless_everybody_wants_them() {
     let unknown = project("[nobody]", "{ enabled: true }");
     let checked = unknown.run(&["check", "it"]);
     assert!(checked.stderr.contains("the companion `nobody` is not found"), "{}", checked.stderr);
+    let twice = project("[tests, tests]", "{ enabled: true }");
+    let checked = twice.run(&["check", "it"]);
+    assert!(checked.stderr.contains("duplicate companion `tests`"), "{}", checked.stderr);
     let many = project("[tests, style, judge, tests]", "{ enabled: true }");
     let checked = many.run(&["check", "it"]);
     assert!(checked.stderr.contains("a step has at most 3 companions"), "{}", checked.stderr);

@@ -1,6 +1,7 @@
 //! Where the files that a workflow names without a path are: beside the workflow, in the project, in the home folder, and
 //! in an installed TAKT.
 
+use crate::Files;
 use crate::source::loader::{LoadedFile, SourceLoader};
 use crate::values::{json::Kind, yaml};
 
@@ -140,7 +141,11 @@ pub(in crate::takt) fn split_package(name: &str) -> Option<(String, &str)> {
     (package.split('/').count() == 2).then(|| (format!("@{}", package.to_lowercase()), rest))
 }
 
-/// The language that TAKT is configured to use.
+/// The language that TAKT is configured to use, in the `config.yaml` of the project or of the user.
+pub fn read_takt_language(files: &dyn Files) -> Option<String> {
+    read_configured_language(&SourceLoader::new(files))
+}
+
 fn read_configured_language(loader: &SourceLoader<'_>) -> Option<String> {
     [".takt/config.yaml", "~/.takt/config.yaml"].into_iter().find_map(|path| {
         let LoadedFile::Text { file, text } = loader.page(path) else { return None };

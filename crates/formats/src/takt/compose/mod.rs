@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use cuegate_flow::diagnostics::{Diagnostic, Span};
 
+pub use self::layers::read_takt_language;
 pub(in crate::takt) use self::layers::{HOME, Layers};
 pub(in crate::takt) use self::parsed_files::ParsedFiles;
 pub(in crate::takt) use self::pools::{FacetName, PoolCandidate, Pools};

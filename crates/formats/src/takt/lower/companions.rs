@@ -212,7 +212,7 @@ fn write_findings(page: &mut PromptBuilder, from: &[Name]) {
     }
 }
 
-/// The prompt with which the agent goes on: what was found, and the prompt of the step.
+/// The prompt of a follow-up: the findings, then the prompt of the step.
 fn build_follow_up(from: &[Name], prompt: &Template) -> Template {
     let mut page = PromptBuilder::default();
     page.text(prompt_texts::COMPANION_FOUND);

@@ -48,7 +48,7 @@ impl CompanionPolicy {
         let (mut enabled, mut mode) = (Vec::new(), None);
         for path in ["~/.takt/runtime.yaml", ".takt/runtime.yaml"] {
             let LoadedFile::Text { file, text } = loader.page(path) else { continue };
-            // What else is wrong in it is said where agents are chosen.
+            // The reader of agents reports invalid YAML.
             let Some(root) = yaml::parse(&text, file, &crate::findings::Findings::default()) else {
                 continue;
             };
@@ -95,6 +95,11 @@ impl StepReader<'_, '_, '_> {
         if names.len() > REVIEWERS_MAX {
             let message = format!("a step has at most {REVIEWERS_MAX} companions");
             fields.invalid(names[REVIEWERS_MAX].span, message, "leave out the others");
+        }
+        for (index, name) in names.iter().enumerate() {
+            if names[..index].iter().any(|before| before.text == name.text) {
+                fields.invalid(name.span, format!("duplicate companion `{}`", name.text), "name it once");
+            }
         }
         let names = names.into_iter().take(REVIEWERS_MAX);
         let reviewers: Vec<Companion> = names.filter_map(|name| self.read_companion(name)).collect();

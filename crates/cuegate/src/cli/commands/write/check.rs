@@ -45,7 +45,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) json: bool,
     /// Print a workflow of an older TAKT in the spelling of today, with its comments; what cannot be spelled so is named
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "strict", "phases", "format", "json", "watch"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "strict", "set", "phases", "format", "json", "watch"])]
     pub(crate) upgrade: Option<String>,
     /// Check again whenever a file of the definition changes, until interrupted
     #[arg(long)]
