@@ -2,7 +2,7 @@
 
 use cuegate_testkit::postgres::find_programs;
 
-use crate::shell::{cargo, has, root, run};
+use crate::shell::{cargo, has, root, run, run_in_memory};
 use crate::test::{LINTS, find_linter};
 
 /// Temporal's command line with its development server, by the packager of PyPI's `*-bin` packages (MIT).
@@ -48,7 +48,7 @@ pub(crate) fn test_fleet() -> Result<(), String> {
     run(&root, &cargo, &["build", "--quiet", "--workspace", "--all-targets"], &lints)?;
     let program = root.join("target/debug/cuegate").display().to_string();
     let target = root.join("target/fleet").display().to_string();
-    run(
+    run_in_memory(
         &fleet,
         &cargo,
         &["test", "--quiet", "--locked", "--target-dir", &target, "--", "--nocapture"],

@@ -66,7 +66,7 @@ impl Terminal {
 
     /// Waits until the screen has this.
     fn shows(&self, text: &str) -> String {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(90);
         loop {
             let screen = self.screen();
             if screen.contains(text) {

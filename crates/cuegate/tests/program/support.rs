@@ -247,8 +247,8 @@ impl Drop for Project {
     }
 }
 
-/// The timeout of waits in tests.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout of waits in tests. Only a failure takes as long: under load, an agent starts for half a minute.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Waits until a condition holds; panics on timeout.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
@@ -306,6 +306,20 @@ impl Job {
     /// Waits until it has said this to standard error.
     pub fn says(&self, what: &str) {
         until(what, || self.stderr.text().contains(what));
+    }
+
+    /// Waits until a condition holds; panics on timeout, and when it ends before.
+    pub fn until(&mut self, what: &str, mut holds: impl FnMut() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !holds() {
+            let ended = self.child.try_wait().unwrap();
+            assert!(
+                ended.is_none() && Instant::now() < deadline,
+                "{what}: {ended:?}\n{}",
+                self.stderr.text()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// What it has printed so far.

@@ -42,7 +42,7 @@ fn execute(address: &Address, sql: &str) {
 }
 
 fn until(what: &str, holds: &dyn Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !holds() {
         assert!(Instant::now() < deadline, "{what}");
         thread::sleep(Duration::from_millis(5));

@@ -70,4 +70,4 @@ pub fn eventually(what: &str, within: Duration, mut condition: impl FnMut() -> b
 }
 
 /// A timeout that suffices on slow machines.
-pub const SOON: Duration = Duration::from_secs(20);
+pub const SOON: Duration = Duration::from_secs(90);

@@ -205,7 +205,8 @@ const FILES: [Attack; 10] = [
         "hard-link",
         OTHERS,
         "a hard link to a file outside",
-        "ln $CUEGATE_T_OTHER/.env linked && grep -q s3cret linked",
+        // One of them may be on another file system.
+        "{ ln $CUEGATE_T_OTHER/.env linked || ln $CUEGATE_T_SHARED/secret linked; } && grep -q s3cret linked",
     ),
     says(
         "symbolic-link",
