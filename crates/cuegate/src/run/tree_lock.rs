@@ -5,10 +5,10 @@ use std::{
     fs::{File, OpenOptions},
     io::{Read, Seek, SeekFrom, Write},
     path::PathBuf,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use cuegate_journal::RunId;
+use cuegate_journal::{Liveness, Owner, RunId};
 use cuegate_runner::StateDir;
 use rustix::{
     fs::{FlockOperation, flock},
@@ -34,6 +34,9 @@ pub(crate) type Waiting<'w> = Option<&'w mut dyn FnMut(&str)>;
 /// How often a waiting process tries again.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// How long a lock may be held that no living process needs.
+const RELEASE_MAX: Duration = Duration::from_secs(10);
+
 impl TreeLock {
     /// Locks a working tree for a run: that of the project, or the worktree that the run `made_by` made.
     ///
@@ -48,23 +51,19 @@ impl TreeLock {
         mut waiting: Waiting<'_>,
     ) -> Result<TreeLock, Failure> {
         let (path, mut file) = open_lock_file(home, made_by)?;
-        let mut has_waited = false;
+        let begun = Instant::now();
         while !try_lock_file(&file, &path)? {
             let holder = read_holder(&mut file);
             // Without a name, the other process is about to write it or to release the lock.
             let other = holder.as_ref().map_or("another process".to_owned(), |run| format!("run {run}"));
             match &mut waiting {
                 Some(tell) => tell(&other),
-                None if !has_waited => {
-                    has_waited = true;
-                    if let (Some(run), Some(journal)) = (&holder, project::open_journal_read_only(home)?) {
-                        project::wait_for_release(&*journal, run)?;
-                        continue;
-                    }
-                }
                 None => {
-                    let message = format!("{other} works in this working tree");
-                    return Err(Failure::usage(message, hint.to_owned()));
+                    let is_kept = holder.map_or(Ok(false), |run| is_driven_by_another(home, &run));
+                    if is_kept? || begun.elapsed() > RELEASE_MAX {
+                        let message = format!("{other} works in this working tree");
+                        return Err(Failure::usage(message, hint.to_owned()));
+                    }
                 }
             }
             std::thread::sleep(PAUSE);
@@ -76,6 +75,15 @@ impl TreeLock {
         written.map_err(|error| failure_of_lock_error("write", &path, &error))?;
         Ok(TreeLock(file))
     }
+}
+
+/// Whether another process drives a run, beyond the moment in which it ends. A lock outlives the process of its run where
+/// that was killed: the kernel releases it with the last program that was just being started.
+fn is_driven_by_another(home: &StateDir, run: &RunId) -> Result<bool, Failure> {
+    let Some(journal) = project::open_journal_read_only(home)? else { return Ok(false) };
+    project::wait_for_release(&*journal, run)?;
+    let holder = journal.holder(run)?.map(|lease| lease.owner);
+    Ok(holder.is_some_and(|owner| owner.liveness() != Liveness::Dead && owner != Owner::current()))
 }
 
 fn open_lock_file(home: &StateDir, made_by: Option<&str>) -> Result<(PathBuf, File), Failure> {

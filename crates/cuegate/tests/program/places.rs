@@ -1,10 +1,15 @@
 //! Runs and the working trees that they work in.
 
+use std::time::{Duration, Instant};
+
 use cuegate_testkit::{
     offline,
     standin::{Reply, Scenario},
 };
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::{
+    fs::{FlockOperation, flock},
+    process::{Pid, Signal, kill_process},
+};
 use serde_json::json;
 
 use crate::{
@@ -62,6 +67,27 @@ fn a_killed_run_releases_its_tree() {
     let ran = project.run(&begin(&[]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     project.all_gone();
+}
+
+#[test]
+fn a_lock_that_outlives_a_killed_run_is_waited_for() {
+    let project = long();
+    let job = project.job(&begin(&[]));
+    project.at_work("sleep 60");
+    job.signal(Signal::KILL);
+    job.end();
+    // As a program does that it was just about to start.
+    let lock = std::fs::File::open(project.path().join(".cuegate/tree.lock")).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        assert!(Instant::now() < deadline);
+    }
+    project.write("script-go", "");
+    let resumed = project.job(&["resume"]);
+    std::thread::sleep(Duration::from_millis(900));
+    drop(lock);
+    let ran = resumed.end();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
 #[test]
