@@ -21,7 +21,7 @@ use cuegate_provider::locate_program;
 use cuegate_runner::{
     Entry, ExecutorMessage, ExecutorSettings, LocalExecutor, Notice, RunWriter, StateDir, StopRequests,
     Trace, drive_run, now_ms,
-    sandbox::Sandbox,
+    sandbox::{SETTINGS_FILES, Sandbox},
     state_of,
     worktree::{Trees, branch_worktree, find_review_base, is_dirty},
 };
@@ -508,7 +508,7 @@ pub(crate) fn sealed_files_of_run(started: &RunStarted) -> Vec<PathBuf> {
 
 /// These files of a definition, and the settings.
 pub(crate) fn sealed_files<'f>(files: impl Iterator<Item = &'f str>) -> Vec<PathBuf> {
-    files.chain(["cuegate.toml"]).map(PathBuf::from).collect()
+    files.chain(SETTINGS_FILES).map(PathBuf::from).collect()
 }
 
 /// The programs that Cuegate starts itself, with their paths.

@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use super::mounts::Mount;
+use super::{kept_out::is_settings_file, mounts::Mount};
 use crate::worktree::is_working_tree;
 
 /// Folders that are private to each sandbox, in addition to `TMPDIR`. On the host they also hold sockets of other
@@ -196,7 +196,7 @@ fn leads_out(path: &Path) -> bool {
 }
 
 /// The mounts that make files of the working tree read-only: each file, or its folder if the path begins with a dot
-/// folder such as `.agent`. The folders above become writable mounts, so that they cannot be moved away.
+/// folder such as `.agent` and the file is none of settings. The folders above become writable mounts, so that they cannot be moved away.
 pub(in crate::sandbox) fn mounts_of_sealed_files(work: &Path, files: &[PathBuf]) -> Vec<(PathBuf, Mount)> {
     let is_real = |path: &Path| fs::canonicalize(path).is_ok_and(|real| real == path);
     let mut mounts = Vec::new();
@@ -204,7 +204,7 @@ pub(in crate::sandbox) fn mounts_of_sealed_files(work: &Path, files: &[PathBuf])
     {
         let folder = file.parent().unwrap_or(Path::new(""));
         let is_hidden = folder.iter().next().is_some_and(|first| first.as_encoded_bytes().starts_with(b"."));
-        let sealed = if is_hidden { folder } else { file };
+        let sealed = if is_hidden && !is_settings_file(file) { folder } else { file };
         let above = sealed.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
         if is_real(&work.join(sealed)) {
             mounts.extend(above.map(|above| (work.join(above), Mount::Write)));

@@ -26,7 +26,7 @@ pub use bwrap::{Bwrap, SandboxError};
 pub use confine::SandboxLimits;
 pub use egress::remove_stale_egresses;
 pub use hidden_paths::remove_git_redirects;
-pub use kept_out::{kept_out_files, put_aside_kept_out};
+pub use kept_out::{SETTINGS_FILES, find_link, kept_out_files, put_aside_kept_out};
 pub use landlock_level::is_available as has_landlock;
 pub use sandbox_init::sandbox_main;
 pub use spec::{Sandbox, SandboxLevel, SandboxOptions};

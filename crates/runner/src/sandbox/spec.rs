@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 use super::bwrap::{self, Bwrap, SandboxError};
 use super::confine::SandboxLimits;
 use super::egress::{Egress, RefusalReporter, SOCKET};
-use super::kept_out::KeptOutMark;
+use super::kept_out::{KeptOutMark, is_settings_file};
 use super::landlock_level::{self, LandlockAccess};
 use super::mounts::{Mount, MountTable};
 use super::proxy::AllowList;
@@ -40,8 +40,6 @@ const ACCESS: &str = "access.json";
 const TEMPORARY: &str = "tmp";
 /// The name of the file with git's settings.
 const GIT_CONFIG: &str = "gitconfig";
-/// The settings of Cuegate in a project.
-const SETTINGS: &str = "cuegate.toml";
 /// Lists of keys in the user's keyrings.
 const KEY_LISTS: [&str; 2] = ["/proc/keys", "/proc/key-users"];
 /// On SIGTERM bubblewrap would end at once and kill all processes in the sandbox without a grace period. So it ignores
@@ -365,9 +363,8 @@ impl SandboxSpec<'_> {
             }
             SandboxLevel::Partial(_) => (exe.into(), args),
         };
-        let settings = self.sealed.iter().filter(|file| file.as_os_str() == SETTINGS);
-        let settings = settings.map(|file| self.work.join(file));
-        let kept_out = KeptOutMark::mark(self.state, settings)
+        let settings = self.sealed.iter().filter(|file| is_settings_file(file));
+        let kept_out = KeptOutMark::mark(self.state, self.work, settings.map(PathBuf::as_path))
             .map_err(error::io_error_at("write a mark in", self.state))?;
         let guard = SandboxGuard { _egress: egress, forbidden: repository.forbidden, kept_out, made, heard };
         env.push(("GIT_CONFIG_GLOBAL".into(), folder.join(GIT_CONFIG).into()));
