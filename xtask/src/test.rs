@@ -6,7 +6,7 @@ use cuegate_testkit::postgres::{PostgresServer, find_programs};
 
 use crate::{
     agents,
-    shell::{cargo, has, output, root, run},
+    shell::{cargo, has, output, root, run, run_in_memory},
     tidy,
 };
 
@@ -207,7 +207,7 @@ fn run_tests(left_out: &[&str], env: &[(&str, &str)]) -> Result<(), String> {
         // Many tests wait for processes, clocks and sockets: on two cores, two at a time left a third of them idle.
         let threads = (cores() * 3).div_ceil(2).to_string();
         let nextest = ["nextest", "run", "--workspace", "--no-fail-fast", "--test-threads", &threads];
-        run(&root, &cargo, &[&nextest[..], left_out].concat(), env)?;
+        run_in_memory(&root, &cargo, &[&nextest[..], left_out].concat(), env)?;
         run(&root, &cargo, &["test", "--quiet", "--workspace", "--doc"], env)?;
     } else {
         run(&root, &cargo, &[&["test", "--workspace", "--no-fail-fast"], left_out].concat(), env)?;
@@ -215,19 +215,22 @@ fn run_tests(left_out: &[&str], env: &[(&str, &str)]) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs the tests with the agents that our child drives, after installing them.
-pub(crate) fn test_more_agents() -> Result<(), String> {
+/// Runs the tests with the agents that our child drives, after installing them; `slowly` with those of faults for which
+/// they retry for minutes.
+pub(crate) fn test_more_agents(slowly: bool) -> Result<(), String> {
     agents::more_agents()?;
     install_sandbox();
     let linter = find_linter()?;
     // As the other tests, which are compiled already: with fewer packages or targets they would be compiled again.
-    let env = [("RUSTC_WORKSPACE_WRAPPER", linter.as_str()), ("CLIPPY_ARGS", LINTS)];
+    let slow = if slowly { "1" } else { "" };
+    let env =
+        [("RUSTC_WORKSPACE_WRAPPER", linter.as_str()), ("CLIPPY_ARGS", LINTS), ("CUEGATE_TEST_SLOW", slow)];
     let (root, cargo) = (root(), cargo());
     if has(&cargo, &["nextest", "--version"]) {
         let those = "binary(program) & test(/^more_agents::/)";
         let words =
             ["nextest", "run", "--workspace", "--run-ignored", "only", "--test-threads", "2", "-E", those];
-        return run(&root, &cargo, &words, &env);
+        return run_in_memory(&root, &cargo, &words, &env);
     }
     let words = ["test", "--quiet", "--workspace", "--test", "program", "--", "more_agents::", "--ignored"];
     run(&root, &cargo, &words, &env)

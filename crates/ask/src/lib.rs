@@ -3,7 +3,11 @@
 //! Flows, the engine and the providers of agents share these types, so that nobody translates between them.
 #![warn(missing_docs)]
 
+mod mcp_server;
+
 use serde::{Deserialize, Serialize};
+
+pub use mcp_server::{McpServer, McpTransport, list_variables};
 
 /// The purpose of an ask. Scripts and prices distinguish kinds; agents do not see them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

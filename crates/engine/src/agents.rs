@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_ask::FaultClass;
+use cuegate_ask::{FaultClass, McpServer};
 use cuegate_flow::Str;
 use serde::{Deserialize, Serialize};
 
@@ -28,21 +28,28 @@ pub struct AgentChoice {
     /// The model for all its calls, as the user names it; `None`: what the definition names, else the agent's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// How much the model thinks, as the agent names it, such as `high`; `None`: the agent's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
 }
 
 impl AgentChoice {
     /// An agent with the models of the definition.
     pub fn new(agent: impl Into<String>) -> AgentChoice {
-        AgentChoice { agent: agent.into(), model: None }
+        AgentChoice { agent: agent.into(), ..AgentChoice::default() }
     }
 }
 
 impl std::fmt::Display for AgentChoice {
-    /// `AGENT` or `AGENT:MODEL`, as it is written in settings.
+    /// `AGENT`, `AGENT:MODEL` or `AGENT:MODEL#EFFORT`, as it is written in settings.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.model {
-            Some(model) => write!(f, "{}:{model}", self.agent),
-            None => f.write_str(&self.agent),
+        f.write_str(&self.agent)?;
+        if let Some(model) = &self.model {
+            write!(f, ":{model}")?;
+        }
+        match &self.effort {
+            Some(effort) => write!(f, "#{effort}"),
+            None => Ok(()),
         }
     }
 }
@@ -51,6 +58,9 @@ impl std::fmt::Display for AgentChoice {
 /// step in while it is out. No chain is empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AgentPlan {
+    /// The effort of the usual agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
     /// What steps in for the usual agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stand_ins: Vec<AgentChoice>,
@@ -63,12 +73,21 @@ pub struct AgentPlan {
     /// The chains of steps from a number of visits on, in ascending order.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub later: BTreeMap<Str, Vec<(u32, Vec<AgentChoice>)>>,
+    /// The servers whose tools the agents of steps get. Their texts name variables of the environment; none holds a key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tool_servers: BTreeMap<Str, Vec<McpServer>>,
 }
 
 impl AgentPlan {
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        *self == AgentPlan::default()
+    }
+
     /// Whether all calls go to the usual agent.
     pub fn is_usual(&self) -> bool {
-        *self == AgentPlan::default()
+        let AgentPlan { effort: _, stand_ins, steps, reports, later, tool_servers: _ } = self;
+        stand_ins.is_empty() && steps.is_empty() && reports.is_empty() && later.is_empty()
     }
 
     /// The chain of a step in a visit of it; `None`: that of the usual agent.
@@ -100,7 +119,11 @@ impl AgentPlan {
 impl RunStarted {
     /// Its provider and model as one choice.
     pub fn usual_agent(&self) -> AgentChoice {
-        AgentChoice { agent: self.provider.clone(), model: self.model.clone() }
+        AgentChoice {
+            agent: self.provider.clone(),
+            model: self.model.clone(),
+            effort: self.agents.effort.clone(),
+        }
     }
 
     /// The agents of a call for a step, in the order in which they are tried. A judge goes on with the agents of the step
@@ -133,7 +156,8 @@ pub struct AgentOutage {
 
 impl AgentOutage {
     fn covers(&self, choice: &AgentChoice) -> bool {
-        self.choice == *choice || self.any_model && self.choice.agent == choice.agent
+        // With another effort it is the same service.
+        self.choice.agent == choice.agent && (self.any_model || self.choice.model == choice.model)
     }
 
     fn is_over(&self, now_ms: i64) -> bool {

@@ -342,7 +342,7 @@ pub struct RunStarted {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The agents of steps with others than that, and what steps in for an agent.
-    #[serde(default, skip_serializing_if = "AgentPlan::is_usual")]
+    #[serde(default, skip_serializing_if = "AgentPlan::is_empty")]
     pub agents: AgentPlan,
     /// The script of the scripted provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use cuegate_ask::{AskKind, AskLimit, FaultClass, Permission, Usage};
+use cuegate_ask::{AskKind, AskLimit, FaultClass, McpServer, Permission, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -81,12 +81,16 @@ pub struct Request {
     pub schema: Option<Value>,
     /// The provider's name of the model.
     pub model: Option<String>,
+    /// How much the model thinks, as the agent names it.
+    pub effort: Option<String>,
     /// The session to continue; `None` starts a new one.
     pub session: Option<Session>,
     /// The agent's permission.
     pub permission: Permission,
     /// The tools the agent may use; `None` = all.
     pub tools: Option<Vec<String>>,
+    /// The servers whose tools the agent gets.
+    pub tool_servers: Vec<McpServer>,
     /// The working directory.
     pub work: PathBuf,
     /// Further folders the agent may read.
@@ -341,6 +345,17 @@ pub trait Provider: Send + Sync {
     /// A variant of this provider for asks in a sandbox, if it starts them differently there.
     fn in_sandbox(&self) -> Option<Shared> {
         None
+    }
+
+    /// Whether it passes [`Request::effort`] on.
+    fn takes_effort(&self) -> bool {
+        false
+    }
+
+    /// The types of servers whose tools its agent can use, as settings name them. Without any it ignores
+    /// [`Request::tool_servers`].
+    fn tool_transports(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Whether the agent may change files in this ask. Decides whether a sandbox allows writes.

@@ -31,11 +31,13 @@ pub use ask::{
     Activity, Answer, AnswerReader, Cap, Capabilities, CutUsage, Fault, Inspection, Launch, Local, Login,
     LoginRequest, PreparedAsk, Problem, ProgramEnd, Provider, Request, Session, Shared,
 };
-pub use cuegate_ask::{AskKind, AskLimit, FaultClass, Permission, Usage};
+pub use cuegate_ask::{
+    AskKind, AskLimit, FaultClass, McpServer, McpTransport, Permission, Usage, list_variables,
+};
 pub use mcp_protocol::{ToolReply, ToolServer, answer_message};
 pub use program::locate::{exclude_from_path, locate_or_missing, locate_program, search_path};
 pub use program::probe::capture_program_output;
 pub use program::redact_env::wrap_redacting_reader;
-pub use redact::{Redactor, environment_secrets, is_secret_name};
+pub use redact::{Redactor, environment_secrets, is_secret, is_secret_name, redact_variables};
 pub use sandbox_needs::{NetworkService, SandboxNeeds, calling_session};
 pub use token_prices::{Price, Prices};

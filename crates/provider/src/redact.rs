@@ -1,6 +1,9 @@
 //! Removes keys from text before it is stored, in case a service or a program repeats them.
 
-use std::sync::OnceLock;
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, OnceLock, PoisonError},
+};
 
 use serde_json::Value;
 
@@ -24,7 +27,10 @@ pub fn environment_secrets() -> &'static Redactor {
         let variables = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?.to_uppercase(), value.into_string().ok()?))
         });
-        Redactor::of_values(variables.filter(|(name, value)| is_secret(name, value)).map(|(_, value)| value))
+        let named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_kept =
+            |name: &str, value: &str| is_secret(name, value) || named.contains(name) && is_key(value);
+        Redactor::of_values(variables.filter(|(name, value)| is_kept(name, value)).map(|(_, value)| value))
     })
 }
 
@@ -34,13 +40,28 @@ pub fn is_secret_name(name: &str) -> bool {
     name.split('_').any(|word| SECRET_NAMES.iter().any(|part| word.ends_with(part)))
 }
 
+/// Redacts these variables as well, whatever their names. For those that settings give to a server: to be called before
+/// the first command of a run.
+pub fn redact_variables(names: impl IntoIterator<Item = String>) {
+    let names = names.into_iter().map(|name| name.to_uppercase());
+    NAMED.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
+}
+
+/// The variables of [`redact_variables`].
+static NAMED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Whether a value can be a key: neither a path of a file or socket with keys, nor a number.
+fn is_key(value: &str) -> bool {
+    !value.starts_with('/') && !value.chars().all(|c| c.is_ascii_digit())
+}
+
 /// Whether a variable holds a secret. A path of a file or socket with keys is none.
-fn is_secret(name: &str, value: &str) -> bool {
+pub fn is_secret(name: &str, value: &str) -> bool {
     let is_named = is_secret_name(name);
     let has_login = value.split_once("://").is_some_and(|(_, rest)| {
         rest.split_once('@').is_some_and(|(login, _)| login.contains(':') && !login.contains('/'))
     });
-    has_login || is_named && !value.starts_with('/') && !value.chars().all(|c| c.is_ascii_digit())
+    has_login || is_named && is_key(value)
 }
 
 /// Removes keys from text.

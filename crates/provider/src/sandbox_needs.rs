@@ -2,10 +2,14 @@
 
 use std::{ffi::OsString, path::PathBuf};
 
+use cuegate_ask::{McpServer, McpTransport};
 use serde::Deserialize;
 use ureq::http::{Uri, uri::Authority};
 
-use crate::{claude, codex};
+use crate::{
+    claude, codex,
+    program::{locate::list_named_files, tool_servers::expand_server},
+};
 
 /// The files and services that a provider's program needs inside a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -23,6 +27,26 @@ pub struct SandboxNeeds {
     pub keys: Vec<PathBuf>,
     /// Environment variables that it reads: names, or beginnings of names with `*`.
     pub variables: Vec<String>,
+}
+
+impl SandboxNeeds {
+    /// What it needs with servers whose tools it gets: their services, and their programs, which it starts.
+    #[must_use]
+    pub fn with_tool_servers(mut self, servers: &[McpServer]) -> SandboxNeeds {
+        for server in servers.iter().map(expand_server) {
+            match server.transport {
+                McpTransport::Stdio { command, args, .. } => {
+                    let words: Vec<String> = std::iter::once(command).chain(args).collect();
+                    self.programs.extend(words.first().map(PathBuf::from));
+                    self.programs.extend(list_named_files(&words));
+                }
+                McpTransport::Http { url, .. } | McpTransport::Sse { url, .. } => {
+                    self.services.extend(NetworkService::at(&url));
+                }
+            }
+        }
+        self
+    }
 }
 
 /// A network service.

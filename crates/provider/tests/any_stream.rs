@@ -67,6 +67,8 @@ fn request() -> Request {
         session: None,
         permission: Permission::Plan,
         tools: None,
+        tool_servers: Vec::new(),
+        effort: None,
         work: "/work".into(),
         timeout_ms: 1,
         cap: Cap::default(),

@@ -56,6 +56,8 @@ impl Scene {
             session: None,
             permission: Permission::AcceptEdits,
             tools: None,
+            tool_servers: Vec::new(),
+            effort: None,
             work: folder.path().to_owned(),
             timeout_ms: 60_000,
             cap: Cap::default(),

@@ -57,6 +57,8 @@ fn request() -> Request {
         session: None,
         permission: Permission::Plan,
         tools: None,
+        tool_servers: Vec::new(),
+        effort: None,
         work: ".".into(),
         timeout_ms: 60_000,
         cap: Cap::default(),

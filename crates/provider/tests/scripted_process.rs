@@ -43,6 +43,8 @@ fn request(work: &Path) -> Request {
         session: None,
         permission: Permission::AcceptEdits,
         tools: None,
+        tool_servers: Vec::new(),
+        effort: None,
         work: work.to_owned(),
         timeout_ms: 60_000,
         cap: cuegate_provider::Cap::default(),

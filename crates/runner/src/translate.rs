@@ -18,6 +18,10 @@ pub(crate) struct RequestDetails {
     pub session: Option<provider::Session>,
     /// The provider's name of the model.
     pub model: Option<String>,
+    /// How much the model thinks.
+    pub effort: Option<String>,
+    /// The servers whose tools the agent gets.
+    pub tool_servers: Vec<provider::McpServer>,
     /// The working folder.
     pub work: PathBuf,
     /// Folders outside the working folder that the agent may read.
@@ -41,6 +45,8 @@ pub(crate) fn build_provider_request(
         schema,
         session,
         model,
+        effort,
+        tool_servers,
         work,
         readable,
         scratch,
@@ -58,12 +64,14 @@ pub(crate) fn build_provider_request(
         system,
         schema,
         model,
+        effort,
         session,
         permission: command.boundary.permission,
         tools: match &command.boundary.tools {
             Tools::All => None,
             Tools::Only(tools) => Some(tools.iter().map(ToString::to_string).collect()),
         },
+        tool_servers,
         work,
         readable,
         timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),

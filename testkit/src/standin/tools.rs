@@ -122,7 +122,16 @@ fn by_name(asked: &Asked, name: &str, input: Value) -> Call {
             let text = format!("let said = await tools.{name}({input}); text(JSON.stringify(said));");
             Call { input: Input::Text(text), ..tool.call(Value::Null) }
         }
-        None => unknown(),
+        None => {
+            // Others have names of their own for a tool of a server.
+            let own = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+            let is_own = |tool: &&Tool| {
+                own.is_some_and(|(server, last)| {
+                    tool.name == last || tool.name.ends_with(last) && tool.name.contains(server)
+                })
+            };
+            asked.tools.iter().find(is_own).map_or_else(unknown, |tool| tool.call(input.clone()))
+        }
     }
 }
 

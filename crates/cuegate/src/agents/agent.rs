@@ -210,6 +210,12 @@ impl Agent {
             name_steps(found.collect())
         };
         let mut cannot = Vec::new();
+        let asked = calls.iter().filter(|call| call.choice.effort.is_some()).map(|call| &*call.step.name);
+        if !self.provider.takes_effort()
+            && let Some(steps) = name_steps(asked.collect())
+        {
+            cannot.push(format!("{who} has no setting of effort: it is not passed on for {steps}"));
+        }
         if !self.foreign_tiers.is_empty() {
             let tiers = self.foreign_tiers.join(", ");
             cannot.push(format!("{who} has no model {tiers}: its default is used (`--model` names another)"));
@@ -240,7 +246,7 @@ impl Agent {
 
     pub(super) fn into_called(self) -> CalledAgent {
         let Agent { provider, model, models, default_model, .. } = self;
-        CalledAgent { provider, model, models, default_model }
+        CalledAgent { provider, model, models, default_model, effort: None }
     }
 }
 

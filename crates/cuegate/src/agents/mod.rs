@@ -7,6 +7,7 @@ mod request;
 mod roles;
 mod run_agents;
 mod takt_runtime;
+mod tool_servers;
 
 pub use agent::Agent;
 pub(crate) use plan::PlannedAgents;

@@ -8,6 +8,7 @@ use cuegate_flow::model::Flow;
 use super::{
     plan::{AgentSources, PlannedAgents, check_flag_roles, find_assignment, list_asking_steps, plan_agents},
     takt_runtime::{RuntimeRoles, read_runtime_roles},
+    tool_servers::{TaktServers, plan_tool_servers},
 };
 use crate::config::{AgentAssignment, AgentChain, AgentRole, Config};
 use crate::{Failure, providers};
@@ -66,7 +67,11 @@ pub(crate) fn plan_without_machine(
 /// As [`read_runtime_roles`].
 pub(crate) fn read_takt_roles(flow: &Flow, root: &Path, config: &Config) -> Result<RuntimeRoles, Failure> {
     match flow.dialect == "takt" {
-        true => read_runtime_roles(root, &|name| providers::check_name(name, config).is_ok()),
+        true => {
+            let mut roles = read_runtime_roles(root, &|name| providers::check_name(name, config).is_ok())?;
+            roles.servers = TaktServers::read(root)?;
+            Ok(roles)
+        }
         false => Ok(RuntimeRoles::default()),
     }
 }
@@ -74,7 +79,7 @@ pub(crate) fn read_takt_roles(flow: &Flow, root: &Path, config: &Config) -> Resu
 /// The plan of a run.
 ///
 /// # Errors
-/// When a role names an unknown agent, or a role of a flag fits nothing.
+/// When a role names an unknown agent, or a role of a flag fits nothing, and as [`plan_tool_servers`].
 pub(crate) fn plan_run_agents(
     flow: &Flow,
     wishes: &AgentWishes,
@@ -101,6 +106,12 @@ pub(crate) fn plan_run_agents(
         reads_definition: !wishes.is_named && wishes.usual.agent != "scripted",
     };
     let mut planned = plan_agents(flow, &sources, &|name| providers::check_name(name, config).is_ok());
+    if wishes.usual.agent != "scripted" {
+        planned.plan.effort.clone_from(&wishes.usual.effort);
+        let servers = plan_tool_servers(flow, &takt.servers, config)?;
+        planned.plan.tool_servers = servers.by_step;
+        planned.notes.extend(servers.notes);
+    }
     if !wishes.is_named {
         planned.notes.extend(takt.notes);
     }

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{AgentChoice, AgentPlan, Budget, Event, Run};
-use cuegate_flow::model::Flow;
-use cuegate_runner::CalledAgents;
+use cuegate_flow::model::{Act, Flow, Role};
+use cuegate_runner::{CalledAgent, CalledAgents};
 
 use super::{
     agent::{Agent, AgentInputs, name_steps},
     planned_calls::{PlannedCall, list_planned_calls},
+    tool_servers::check_tool_servers,
 };
 use crate::config::Config;
 use crate::{Failure, Program, doctor};
@@ -32,7 +33,7 @@ pub struct RunAgents {
     plan: AgentPlan,
     /// By name; the usual one is among them.
     agents: BTreeMap<String, Agent>,
-    /// Agents that do not work here and that others step in for.
+    /// Agents that do not work here and that others step in for, and those that cannot use servers.
     notes: Vec<String>,
 }
 
@@ -64,6 +65,7 @@ impl RunAgents {
         }
         let mut found = RunAgents { usual: usual.clone(), plan: (*plan).clone(), agents, notes: Vec::new() };
         found.check_chains(flow)?;
+        found.check_tool_servers(flow)?;
         if budget.usd_micro.is_some() || budget.ask_usd_micro.is_some() {
             found.prices_known(flow)?;
         }
@@ -95,6 +97,21 @@ impl RunAgents {
             format!("{name} does not work here, another agent steps in: {}", failure.message)
         });
         self.notes = notes.collect();
+        Ok(())
+    }
+
+    /// Checks that the agents can use the servers whose tools they get, and notes those that have no such tools.
+    fn check_tool_servers(&mut self, flow: &Flow) -> Result<(), Failure> {
+        let mut without = BTreeSet::new();
+        for call in self.calls(flow) {
+            let Some(servers) = self.plan.tool_servers.get(&call.step.name) else { continue };
+            let Some(agent) = self.agents.get(&call.choice.agent) else { continue };
+            match agent.provider.tool_transports() {
+                [] => _ = without.insert(call.choice.agent.clone()),
+                transports => check_tool_servers(servers, &call, transports)?,
+            }
+        }
+        self.notes.extend(without.iter().map(|agent| format!("{agent} gets no tools of MCP servers")));
         Ok(())
     }
 
@@ -142,7 +159,7 @@ impl RunAgents {
 
     /// The agents beside the usual one and their steps, one line each: who is called, and who steps in.
     pub(crate) fn describe_others(&self, flow: &Flow) -> Vec<String> {
-        describe_plan(flow, &self.usual, &self.plan, &|name| {
+        let mut lines = describe_plan(flow, &self.usual, &self.plan, &|name| {
             let agent = self.agents.get(name)?;
             let version = agent.inspection.version.as_deref();
             let login = doctor::describe_login(&agent.inspection.login);
@@ -150,7 +167,21 @@ impl RunAgents {
                 "{name}{}, login: {login}",
                 version.map_or(String::new(), |version| format!(" {version}"))
             ))
-        })
+        });
+        let mut steps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let works = |step: &str| {
+            flow.steps
+                .iter()
+                .any(|one| *one.name == *step && matches!(&one.act, Act::Ask(ask) if ask.role == Role::Work))
+        };
+        for (step, servers) in self.plan.tool_servers.iter().filter(|(step, _)| works(step)) {
+            servers.iter().for_each(|server| steps.entry(&server.name).or_default().push(step));
+        }
+        let servers = steps.into_iter().map(|(server, steps)| {
+            format!("tools of the MCP server {server}: {}", name_steps(steps).unwrap_or_default())
+        });
+        lines.extend(servers);
+        lines
     }
 
     /// The agent settings that are loaded, in words.
@@ -188,7 +219,8 @@ impl RunAgents {
     pub(crate) fn into_called(mut self) -> CalledAgents {
         let usual = self.agents.remove(&self.usual.agent).unwrap_or_else(Agent::none);
         let others = self.agents.into_iter().map(|(name, agent)| (name, agent.into_called())).collect();
-        CalledAgents { usual: usual.into_called(), others }
+        let usual = CalledAgent { effort: self.usual.effort, ..usual.into_called() };
+        CalledAgents { usual, others, tool_servers: self.plan.tool_servers }
     }
 }
 

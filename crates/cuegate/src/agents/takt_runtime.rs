@@ -8,9 +8,10 @@ use std::{
 };
 
 use cuegate_engine::AgentChoice;
+use cuegate_runner::{StateDir, sandbox::kept_out_files};
 use serde::Deserialize;
 
-use super::plan::agent_of_takt_name;
+use super::{plan::agent_of_takt_name, tool_servers::TaktServers};
 use crate::Failure;
 use crate::config::{AgentAssignment, AgentRole};
 
@@ -22,6 +23,8 @@ pub(crate) struct RuntimeRoles {
     /// The further stages of its ladder.
     pub(crate) usual_ladder: Vec<AgentChoice>,
     pub(crate) assignments: Vec<AgentAssignment>,
+    /// The servers whose tools agents get.
+    pub(crate) servers: TaktServers,
     /// What is not followed.
     pub(crate) notes: Vec<String>,
 }
@@ -34,7 +37,9 @@ struct RuntimeFile {
     provider: Option<ProviderSection>,
     /// Read where a workflow is loaded.
     companion: Option<serde::de::IgnoredAny>,
-    /// Sections that are not followed: `mcp`, `loop_analysis`.
+    /// Read where the servers of agents are.
+    mcp: Option<serde::de::IgnoredAny>,
+    /// Sections that are not followed: `loop_analysis`.
     #[serde(flatten)]
     others: BTreeMap<String, serde::de::IgnoredAny>,
 }
@@ -89,7 +94,7 @@ struct RuntimeProfile {
     provider: Option<String>,
     model: Option<String>,
     extends: Option<String>,
-    options: BTreeMap<String, serde::de::IgnoredAny>,
+    options: BTreeMap<String, serde_json::Value>,
     #[serde(flatten)]
     others: BTreeMap<String, serde::de::IgnoredAny>,
 }
@@ -106,6 +111,9 @@ struct RuntimePool {
     fallback_profile: Option<String>,
 }
 
+/// The options that say how much a model thinks, of Codex and of Claude Code.
+const EFFORT_KEYS: [&str; 2] = ["reasoning_effort", "effort"];
+
 /// What TAKT calls agents for itself. Nobody talks with its `assistant` before a run of ours.
 const SEATS: [&str; 3] = ["selector", "loop-judge", "review-completion-judge"];
 
@@ -120,8 +128,13 @@ pub(crate) fn read_runtime_roles(
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
     let mut merged: Option<ProviderSection> = None;
     let (mut files, mut notes) = (Vec::new(), Vec::new());
+    // An agent that works, or was killed, may have created it.
+    let kept_out = kept_out_files(StateDir::new(root).dir());
     for folder in home.iter().map(PathBuf::as_path).chain([root]) {
         let path = folder.join(".takt/runtime.yaml");
+        if kept_out.contains(&path) {
+            continue;
+        }
         let (section, others) = read_section(&path)?;
         notes.extend(others.into_iter().map(|name| format!("`{name}` of runtime.yaml is not followed")));
         let Some(section) = section else { continue };
@@ -300,7 +313,7 @@ impl ProfileResolver<'_> {
     }
 
     fn resolve_profile(&mut self, name: &str) -> Result<Option<AgentChoice>, Failure> {
-        let (mut provider, mut model) = (None, None);
+        let (mut provider, mut model, mut effort) = (None, None, None);
         let (mut next, mut seen) = (Some(name.to_owned()), Vec::new());
         while let Some(name) = next {
             if seen.contains(&name) {
@@ -317,7 +330,10 @@ impl ProfileResolver<'_> {
             };
             provider = provider.or_else(|| profile.provider.clone());
             model = model.or_else(|| profile.model.clone());
-            let options = profile.options.keys().map(|key| format!("`options.{key}`"));
+            let named = EFFORT_KEYS.into_iter().find_map(|key| profile.options.get(key)?.as_str());
+            effort = effort.or_else(|| named.map(str::to_owned));
+            let options = profile.options.keys().filter(|key| !EFFORT_KEYS.contains(&key.as_str()));
+            let options = options.map(|key| format!("`options.{key}`"));
             let unread: Vec<String> =
                 options.chain(profile.others.keys().map(|key| format!("`{key}`"))).collect();
             if !unread.is_empty() {
@@ -333,7 +349,7 @@ impl ProfileResolver<'_> {
             self.notes.push(format!("unknown agent `{provider}` in runtime.yaml: it is not followed"));
             return Ok(None);
         }
-        Ok(Some(AgentChoice { agent: agent.to_owned(), model }))
+        Ok(Some(AgentChoice { agent: agent.to_owned(), model, effort }))
     }
 }
 
@@ -348,7 +364,7 @@ version: 1
 provider:
   defaults: { profile: medium }
   profiles:
-    medium: { provider: claude-sdk, model: sonnet, options: { effort: low } }
+    medium: { provider: claude-sdk, model: sonnet, options: { effort: low, network_access: true } }
     high: { extends: medium, model: opus }
     other: { provider: codex }
     far: { provider: cursor }
@@ -377,13 +393,13 @@ provider:
     #[test]
     fn profiles_become_agents_of_steps_tags_and_personas() {
         insta::assert_snapshot!(shown(section(TEXT)).join("\n"), @r"
-        usual=claude:sonnet
+        usual=claude:sonnet#low
         step:another/plan=codex
-        step:default/plan=claude:opus
-        tag:review=codex then claude:opus
-        persona:coder=claude:opus
+        step:default/plan=claude:opus#low
+        tag:review=codex then claude:opus#low
+        persona:coder=claude:opus#low
         internal:selector=codex
-        `options.effort` of the profile `medium` in runtime.yaml: not passed on
+        `options.network_access` of the profile `medium` in runtime.yaml: not passed on
         of a `pool` in runtime.yaml the `fallback_profile` is used
         unknown agent `cursor` in runtime.yaml: it is not followed
         ");

@@ -12,6 +12,7 @@ mod load;
 mod notify;
 mod retention;
 mod sandbox;
+mod tool_servers;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
@@ -29,6 +30,7 @@ pub use notify::NotifyConfig;
 pub use retention::RetentionConfig;
 pub(crate) use sandbox::parse_size;
 pub use sandbox::{ExecutionSide, SandboxConfig};
+pub use tool_servers::ToolServersConfig;
 
 /// The merged configuration.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
@@ -60,6 +62,8 @@ pub struct Config {
     pub otel: OtelConfig,
     /// `[agents]`: programs that are agents, and which agent is called for what.
     pub agents: AgentsConfig,
+    /// `[mcp]`: servers whose tools agents get.
+    pub mcp: ToolServersConfig,
     /// `[providers]`: settings of each provider.
     pub providers: ProviderConfigs,
     /// `[models]`: a provider's names of the models in definitions.

@@ -87,6 +87,7 @@ fn price_steps(
     let usual = AgentChoice {
         agent: asked.provider.unwrap_or_default().to_owned(),
         model: asked.model.map(str::to_owned),
+        effort: None,
     };
     let mut of_steps: BTreeMap<Str, Vec<PricedModel>> = BTreeMap::new();
     for call in list_planned_calls(flow, &usual, plan) {

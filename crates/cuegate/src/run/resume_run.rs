@@ -298,7 +298,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     let plan = plan_of_resumed_run(book.flow(), &started, again, config)?;
     let budget = book.run().spending.ledger.budget.with(again.budget);
     let agents = RunAgents::find(&AgentQuery {
-        usual: AgentChoice { agent: name, model },
+        usual: AgentChoice { agent: name, model, effort: plan.effort.clone() },
         plan: &plan,
         script: script.as_ref(),
         flow: book.flow(),

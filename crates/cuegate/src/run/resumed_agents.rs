@@ -19,8 +19,9 @@ pub(super) fn plan_of_resumed_run(
     if let Some((usual, stand_ins)) = again.agents.split_first() {
         if usual.agent == "scripted" {
             // A script answers all calls.
-            plan = AgentPlan::default();
+            plan = AgentPlan { tool_servers: plan.tool_servers, ..AgentPlan::default() };
         }
+        plan.effort.clone_from(&usual.effort);
         plan.stand_ins = stand_ins.to_vec();
     }
     for choice in &again.agents {

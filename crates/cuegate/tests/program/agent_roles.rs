@@ -261,13 +261,13 @@ fn ladders_called_steps_and_internal_agents_of_takt_count() {
                 [{ condition: all(\"Done\"), next: go }]\n  - { name: go, kind: workflow_call, call: inner, rules: [{ condition: \
                 COMPLETE, next: COMPLETE }] }\n";
     team.project.write(".takt/workflows/main.yaml", main);
-    let runtime = "version: 1\nmcp: {}\nprovider:\n  defaults: { profile: c }\n  profiles:\n    a: { provider: a }\n    b: { provider: b, \
-                   model: m, options: { effort: high } }\n    c: { provider: c }\n  targets:\n    steps: { inner/work: { ladder: [a, b, c] }, \
+    let runtime = "version: 1\nloop_analysis: {}\nprovider:\n  defaults: { profile: c }\n  profiles:\n    a: { provider: a }\n    b: { provider: b, \
+                   model: m, options: { effort: high, network_access: true } }\n    c: { provider: c }\n  targets:\n    steps: { inner/work: { ladder: [a, b, c] }, \
                    main/work: { profile: b } }\n    internal_agents: { selector: { profile: b } }\n";
     team.project.write(".takt/runtime.yaml", runtime);
     let priced = team.project.run(&["price", "main", "--json"]).json();
     assert_eq!(priced["agents"]["steps"]["go/work"], json!(["a"]), "{priced:#}");
-    let later = json!([{ "from": 2, "agents": ["b:m"] }, { "from": 3, "agents": ["c"] }]);
+    let later = json!([{ "from": 2, "agents": ["b:m#high"] }, { "from": 3, "agents": ["c"] }]);
     assert_eq!(priced["agents"]["later"]["go/work"], later, "{priced:#}");
     // Our agents answer no selection: the run waits after its first call.
     let ran = team.project.run(&["run", "main", "Do it"]);
@@ -278,8 +278,8 @@ fn ladders_called_steps_and_internal_agents_of_takt_count() {
         ran.stderr
     );
     for note in [
-        "`mcp` of runtime.yaml is not followed",
-        "`options.effort` of the profile `b` in runtime.yaml: not passed on",
+        "`loop_analysis` of runtime.yaml is not followed",
+        "`options.network_access` of the profile `b` in runtime.yaml: not passed on",
     ] {
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
     }
@@ -527,7 +527,10 @@ fn wrong_roles_are_errors_with_their_place() {
         project.run(&["config", "show"]).stderr
     };
     for (settings, wanted) in [
-        ("[agents]\nreview = \"\"\n", "is not an agent: write `AGENT` or `AGENT:MODEL`"),
+        (
+            "[agents]\nreview = \"\"\n",
+            "is not an agent: write `AGENT`, `AGENT:MODEL` or `AGENT:MODEL#EFFORT`",
+        ),
         ("[agents]\nreview = []\n", "the list names no agent"),
         ("[agents]\nreview = 3\n", "an agent such as"),
         ("[agents]\nclaude = \"codex\"\n", "`claude` is an agent, not a role"),

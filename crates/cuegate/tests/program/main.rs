@@ -56,6 +56,7 @@ mod starters;
 mod support;
 mod suspend;
 mod system_steps;
+mod tool_servers;
 mod tools;
 #[cfg(target_os = "linux")]
 mod tree_kills;

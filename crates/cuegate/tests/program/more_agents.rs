@@ -17,7 +17,8 @@ use serde_json::json;
 use crate::{
     agents::{ROWS, fixer},
     attacks::without_bwrap,
-    support::{Job, Project, Ran, at_work_in, rows, until},
+    support::{Job, Project, Ran, at_work_in, rows},
+    tool_servers,
 };
 
 /// The folder with the programs, `<target>/more-agents`; the tests are in `<target>/<profile>/deps`, or deeper.
@@ -129,8 +130,9 @@ fn does_the_main_job(agent: &'static str) {
     assert!(ran.stderr.contains("login rejected"), "{agent}: {}", ran.stderr);
     refused.project.all_gone();
     goes_on_after_a_kill(agent);
+    uses_the_tools_of_a_server(agent);
     // The others retry by themselves for up to a minute and a half first.
-    if agent == "gemini" {
+    if agent == "gemini" || std::env::var_os("CUEGATE_TEST_SLOW").is_some_and(|slow| !slow.is_empty()) {
         for (status, words) in [(429, "paused until"), (500, "server error")] {
             let failing = Driven::new(agent, Scenario::new().reply(Reply::any().status(status).for_ever()));
             let ran = failing.run(None);
@@ -154,8 +156,9 @@ fn goes_on_after_a_kill(agent: &'static str) {
     let driven = Driven::new(agent, scenario);
     let naps = || at_work_in(driven.project.path()).iter().any(|process| process.words.starts_with(NAP));
     let mut begin = driven.command(&driven.start());
-    let job = Job::of(begin.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-    until("the agent runs the command", naps);
+    let mut job =
+        Job::of(begin.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+    job.until("the agent runs the command", naps);
     job.signal(Signal::KILL);
     job.end();
     driven.project.all_gone();
@@ -165,6 +168,20 @@ fn goes_on_after_a_kill(agent: &'static str) {
     assert_eq!(rows(&ran.json()), ROWS);
     let log = driven.project.git(&["log", "--format=%s"]);
     assert_eq!(log, "Multiply by 9/5\nFix the conversion\nbegin\n");
+    driven.project.all_gone();
+}
+
+fn uses_the_tools_of_a_server(agent: &'static str) {
+    let mut scenario = tool_servers::stamps(false);
+    scenario.replies[0].times = 0;
+    let driven = Driven::new(agent, scenario);
+    let toml = format!("{}{}", driven.project.read("cuegate.toml"), tool_servers::settings(""));
+    driven.project.write("cuegate.toml", &toml);
+    tool_servers::put_workflow(&driven.project, tool_servers::WORKFLOW);
+    let mut command = driven.command(&["run", "it", "Do it", "--json", "--provider", agent]);
+    let ran = Ran::of(command.env("KEY_OF_PRESS", tool_servers::KEY).output().unwrap());
+    assert_eq!(ran.code, 0, "{agent}: {}\n{:?}", ran.stderr, driven.standin.unmatched());
+    assert_eq!(driven.project.read("stamp.txt"), tool_servers::STAMPED, "{agent}: {}", ran.stderr);
     driven.project.all_gone();
 }
 

@@ -31,7 +31,7 @@ pub use flow::{Counter, CounterId, Draft, DraftFlaws, Flow, Limits, Monitor, Pro
 pub use key::{LimitKey, LimitTarget};
 pub use member_gate::{MemberCommand, MemberGate};
 pub use params::{Param, ParamRule, ParamType};
-pub use permission::{Boundary, Permission, Tools};
+pub use permission::{Boundary, McpServer, McpTransport, Permission, Tools};
 pub use predicate::{Case, Comparison, Operand, Predicate};
 pub use program::Program;
 pub use schema::{KeyLookup, Schema, SchemaError};

@@ -1,6 +1,6 @@
 //! Permissions of agents.
 
-pub use cuegate_ask::Permission;
+pub use cuegate_ask::{McpServer, McpTransport, Permission};
 use serde::{Deserialize, Serialize};
 
 use crate::{Str, model::tools};

@@ -3,6 +3,7 @@
 //! Generic over step references: [`Name`] while a definition is read (it may not resolve), [`crate::model::StepId`]
 //! afterwards (it always does).
 
+use cuegate_ask::McpServer;
 use serde_json::Value;
 
 use crate::{
@@ -134,6 +135,8 @@ pub struct AgentKeys {
     pub seat: Option<Str>,
     /// The visits, in ascending order, from which the next stage of a ladder of agents is called.
     pub promoted_at: Vec<u32>,
+    /// The servers whose tools the agent gets, as far as settings allow them.
+    pub tool_servers: Vec<McpServer>,
 }
 
 impl Ask {

@@ -79,6 +79,14 @@ impl Provider for Claude {
         sandbox_needs::collect_needs(&self.settings)
     }
 
+    fn takes_effort(&self) -> bool {
+        true
+    }
+
+    fn tool_transports(&self) -> &'static [&'static str] {
+        &["stdio", "http", "sse"]
+    }
+
     fn remove_sessions(&self, sessions: &BTreeSet<String>, folder: Option<&Path>) -> u64 {
         session_files::remove_sessions(&sandbox_needs::find_claude_home(&self.settings), sessions, folder)
     }
@@ -148,6 +156,8 @@ mod tests {
             session: None,
             permission: Permission::Plan,
             tools: None,
+            tool_servers: Vec::new(),
+            effort: None,
             work: "/work".into(),
             timeout_ms: 1,
             cap: Cap::default(),

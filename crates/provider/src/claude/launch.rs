@@ -2,13 +2,19 @@
 
 use std::{ffi::OsString, path::Path};
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::ClaudeSettings;
-use crate::{Launch, Permission, Request, program::wording::ARGUMENT_MAX};
+use crate::{
+    Launch, Permission, Request,
+    program::{tool_servers::list_named_variables, wording::ARGUMENT_MAX},
+};
 
 /// The file of the system prompt.
 const SYSTEM: &str = "system.md";
+
+/// The file of the servers whose tools it gets.
+const SERVERS: &str = "mcp.json";
 
 /// Environment variables of every ask.
 ///
@@ -48,8 +54,14 @@ pub(super) fn build_launch(settings: &ClaudeSettings, request: &Request) -> Laun
     if let Some(schema) = request.schema.as_ref().and_then(encode_native_schema) {
         args.pair("--json-schema", &schema);
     }
-    if let Some(tools) = &request.tools {
-        restrict_tools(&mut args, tools, request.permission);
+    let mut allowed = match &request.tools {
+        Some(tools) => restrict_tools(&mut args, tools, request.permission),
+        None => Vec::new(),
+    };
+    // In a mode that asks nobody, a tool that nobody approved is denied.
+    allowed.extend(request.tool_servers.iter().map(|server| format!("mcp__{}", server.name)));
+    if !allowed.is_empty() {
+        args.pair("--allowedTools", &allowed.join(","));
     }
     if request.unattended {
         // In an unattended run every question would be denied, so the tool is removed.
@@ -70,13 +82,19 @@ pub(super) fn build_launch(settings: &ClaudeSettings, request: &Request) -> Laun
             args.flag("--fork-session");
         }
     }
-    let files = add_system_prompt(&mut args, request);
+    let mut files = add_system_prompt(&mut args, request);
+    files.extend(add_tool_servers(&mut args, request));
     args.0.extend(settings.args.iter().map(OsString::from));
+    // What is said of this call precedes what is said of all.
+    if let Some(effort) = &request.effort {
+        args.pair("--effort", effort);
+    }
     let own = settings.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let env = ENVIRONMENT.into_iter().chain(own).map(|(name, value)| (name.into(), value.into()));
     Launch {
         program: settings.program.clone(),
         args: args.0,
-        env: ENVIRONMENT.into_iter().chain(own).map(|(name, value)| (name.into(), value.into())).collect(),
+        env: env.chain(list_named_variables(&request.tool_servers)).collect(),
         stdin: escape_leading_slash(&request.prompt).into_bytes(),
         files,
     }
@@ -94,13 +112,26 @@ fn add_system_prompt(args: &mut ClaudeArgs, request: &Request) -> Vec<(String, V
     vec![(SYSTEM.to_owned(), system.clone().into_bytes())]
 }
 
+/// The program replaces `${NAME}` in this file by itself: no key gets into a file or an argument.
+fn add_tool_servers(args: &mut ClaudeArgs, request: &Request) -> Option<(String, Vec<u8>)> {
+    if request.tool_servers.is_empty() {
+        return None;
+    }
+    let file = request.scratch.join(SERVERS);
+    args.path("--mcp-config", &std::path::absolute(&file).unwrap_or(file));
+    let servers = request.tool_servers.iter();
+    let servers: Map<String, Value> =
+        servers.map(|server| (server.name.clone(), json!(server.transport))).collect();
+    Some((SERVERS.to_owned(), json!({ "mcpServers": servers }).to_string().into_bytes()))
+}
+
 /// `--tools` restricts the built-in tools, `--allowedTools` lists tools that need no approval; neither implies the
 /// other. `--tools` supports neither patterns nor tools of MCP servers.
 ///
 /// An approval by name holds for any path, so tools that edit files are approved only if everything is permitted.
 /// `acceptEdits` permits edits in the working folder without an approval; elsewhere, and with less permission, the
-/// program denies an edit at once.
-fn restrict_tools(args: &mut ClaudeArgs, tools: &[String], permission: Permission) {
+/// program denies an edit at once. Returns the tools to approve.
+fn restrict_tools(args: &mut ClaudeArgs, tools: &[String], permission: Permission) -> Vec<String> {
     let name = |tool: &str| tool.split('(').next().unwrap_or_default().trim().to_owned();
     let mut names: Vec<String> = Vec::new();
     for name in tools.iter().map(|tool| name(tool)) {
@@ -110,14 +141,7 @@ fn restrict_tools(args: &mut ClaudeArgs, tools: &[String], permission: Permissio
     }
     args.pair("--tools", &names.join(","));
     let anything = permission == Permission::BypassPermissions;
-    let allowed: Vec<&str> = tools
-        .iter()
-        .filter(|tool| anything || !EDITORS.contains(&name(tool).as_str()))
-        .map(String::as_str)
-        .collect();
-    if !allowed.is_empty() {
-        args.pair("--allowedTools", &allowed.join(","));
-    }
+    tools.iter().filter(|tool| anything || !EDITORS.contains(&name(tool).as_str())).cloned().collect()
 }
 
 /// The program's own `plan` mode denies most commands, listed ones too, and tells the agent to write a plan. An ask that

@@ -77,6 +77,14 @@ impl Provider for Codex {
         sandbox_needs::collect_needs(&self.settings)
     }
 
+    fn takes_effort(&self) -> bool {
+        true
+    }
+
+    fn tool_transports(&self) -> &'static [&'static str] {
+        &["stdio", "http"]
+    }
+
     fn remove_sessions(&self, sessions: &BTreeSet<String>, _folder: Option<&Path>) -> u64 {
         rollout::remove_sessions(&inspect::find_codex_home(&self.settings), sessions)
     }
@@ -166,6 +174,8 @@ mod tests {
             session: None,
             permission: Permission::Plan,
             tools: None,
+            tool_servers: Vec::new(),
+            effort: None,
             work: "/work".into(),
             timeout_ms: 1,
             cap: Cap::default(),

@@ -1,13 +1,14 @@
 //! The command line of an ask.
 
-use std::ffi::OsString;
+use std::{collections::BTreeMap, ffi::OsString};
 
+use cuegate_ask::{McpServer, McpTransport, list_variables};
 use serde_json::Value;
 
 use super::{CodexSettings, strict};
 use crate::{
     Launch, Permission, Request,
-    program::{git::git_folders, wording::ARGUMENT_MAX},
+    program::{git::git_folders, tool_servers::expand_server, wording::ARGUMENT_MAX},
 };
 
 /// The file of the answer's schema.
@@ -63,6 +64,11 @@ pub(super) fn build_launch(settings: &CodexSettings, request: &Request, sandboxe
     if let Some(model) = request.model.as_ref().or(settings.model.as_ref()) {
         args.pair("--model", model.as_ref());
     }
+    if let Some(effort) = &request.effort {
+        args.config(&format!("model_reasoning_effort={}", quote_toml_string(effort)));
+    }
+    let variables: Vec<(OsString, OsString)> =
+        request.tool_servers.iter().flat_map(|server| add_tool_server(&mut args, server)).collect();
     let files = add_schema_file(&mut args, request);
     let prompt = build_prompt_with_instructions(&mut args, request);
     if let Some(session) = &request.session {
@@ -72,7 +78,7 @@ pub(super) fn build_launch(settings: &CodexSettings, request: &Request, sandboxe
     Launch {
         program: settings.program.clone(),
         args: args.0,
-        env: settings.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+        env: settings.env.iter().map(|(name, value)| (name.into(), value.into())).chain(variables).collect(),
         stdin: prompt.into_bytes(),
         files,
     }
@@ -96,6 +102,79 @@ fn sandbox_mode_of_request(request: &Request) -> Option<&'static str> {
         Permission::AcceptEdits => Some("workspace-write"),
         Permission::BypassPermissions => None,
     }
+}
+
+/// Names a server whose tools the program gets. Texts with keys get there by variables, which are returned, because
+/// arguments are visible to other processes.
+fn add_tool_server(args: &mut CodexArgs, server: &McpServer) -> Vec<(OsString, OsString)> {
+    let McpServer { name, transport } = expand_server(server);
+    let at = format!("mcp_servers.{name}");
+    let table = |texts: Vec<(&String, &str)>| {
+        let entries: Vec<String> = texts
+            .into_iter()
+            .map(|(key, value)| format!("{}={}", quote_toml_string(key), quote_toml_string(value)))
+            .collect();
+        format!("{{{}}}", entries.join(","))
+    };
+    // Each text with the value that it has, and whether a variable stands in it.
+    let split = |written: &BTreeMap<String, String>, texts: &BTreeMap<String, String>| {
+        let is_secret = |key: &String| written.get(key).is_some_and(|text| !list_variables(text).is_empty());
+        let (secret, plain): (Vec<_>, Vec<_>) =
+            texts.iter().map(|(key, text)| (key.clone(), text.clone())).partition(|(key, _)| is_secret(key));
+        (secret, plain)
+    };
+    let as_table =
+        |plain: &[(String, String)]| table(plain.iter().map(|(key, text)| (key, text.as_str())).collect());
+    // Of a name of ours: servers may name the same variable, and the program may need one of that name.
+    let own_name = |index: usize| format!("CUEGATE_MCP_{}_{index}", name.replace('-', "_"));
+    let mut variables = Vec::new();
+    match (&server.transport, &transport) {
+        (McpTransport::Stdio { env: written, .. }, McpTransport::Stdio { command, args: words, env }) => {
+            let (secret, plain) = split(written, env);
+            let mut words: Vec<String> =
+                std::iter::once(command).chain(words).map(|word| quote_toml_string(word)).collect();
+            if !secret.is_empty() {
+                let exports = secret.iter().enumerate().map(|(index, (key, _))| {
+                    let own = own_name(index);
+                    format!("export {key}=\"${own}\"; unset {own}; ")
+                });
+                let script = exports.collect::<String>() + "exec \"$0\" \"$@\"";
+                words.splice(0..0, ["sh", "-c", &script].map(quote_toml_string));
+                let names: Vec<String> =
+                    (0..secret.len()).map(|index| quote_toml_string(&own_name(index))).collect();
+                args.config(&format!("{at}.env_vars=[{}]", names.join(",")));
+                let values = secret.into_iter().enumerate();
+                variables.extend(values.map(|(index, (_, text))| (own_name(index).into(), text.into())));
+            }
+            args.config(&format!("{at}.command={}", words[0]));
+            args.config(&format!("{at}.args=[{}]", words[1..].join(",")));
+            if !plain.is_empty() {
+                args.config(&format!("{at}.env={}", as_table(&plain)));
+            }
+        }
+        (
+            McpTransport::Http { headers: written, .. } | McpTransport::Sse { headers: written, .. },
+            McpTransport::Http { url, headers } | McpTransport::Sse { url, headers },
+        ) => {
+            args.config(&format!("{at}.url={}", quote_toml_string(url)));
+            let (secret, plain) = split(written, headers);
+            if !plain.is_empty() {
+                args.config(&format!("{at}.http_headers={}", as_table(&plain)));
+            }
+            let named: Vec<(String, String)> =
+                secret.iter().enumerate().map(|(index, (key, _))| (key.clone(), own_name(index))).collect();
+            if !named.is_empty() {
+                args.config(&format!("{at}.env_http_headers={}", as_table(&named)));
+            }
+            let texts = secret.into_iter().map(|(_, text)| text);
+            variables
+                .extend(named.into_iter().zip(texts).map(|((_, name), text)| (name.into(), text.into())));
+        }
+        _ => {}
+    }
+    // Nobody is there to approve a call.
+    args.config(&format!("{at}.default_tools_approval_mode=\"approve\""));
+    variables
 }
 
 fn add_schema_file(args: &mut CodexArgs, request: &Request) -> Vec<(String, Vec<u8>)> {

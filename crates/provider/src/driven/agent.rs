@@ -22,6 +22,7 @@ use crate::{
     program::{
         locate::{list_named_files, locate_program},
         probe::{LOOK_MAX, Version, capture_program_output},
+        tool_servers::expand_server,
     },
     sandbox_needs::NetworkService,
 };
@@ -237,6 +238,15 @@ impl Provider for DrivenAgent {
         "the user's and the project's".to_owned()
     }
 
+    fn tool_transports(&self) -> &'static [&'static str] {
+        match self.row {
+            Some(row) if row.name == "opencode" => &["stdio", "http"],
+            Some(_) => &["stdio", "http", "sse"],
+            // What every agent of the protocol has to support.
+            None => &["stdio"],
+        }
+    }
+
     fn needs(&self) -> SandboxNeeds {
         let home = self.home();
         let expand = |path: &Path| match path.strip_prefix("~") {
@@ -289,6 +299,7 @@ impl Provider for DrivenAgent {
             session: request.session.as_ref().map(|session| session.id.clone()),
             totals: request.session.as_ref().and_then(|session| session.totals),
             tools: request.tools.clone(),
+            tool_servers: request.tool_servers.iter().map(expand_server).collect(),
             folder: request.work.clone(),
             scratch: request.scratch.clone(),
             ..self.create_job(request.permission)

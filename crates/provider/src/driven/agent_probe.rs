@@ -80,6 +80,7 @@ impl DrivenAgent {
             totals: None,
             permission,
             tools: None,
+            tool_servers: Vec::new(),
             folder: Default::default(),
             scratch: Default::default(),
             is_sandboxed: self.is_sandboxed,

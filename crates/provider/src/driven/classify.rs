@@ -71,6 +71,7 @@ const WORDS: [(FaultClass, &[&str]); 8] = [
             "gateway timeout",
             "high demand",
             "server error",
+            "server had an error",
         ],
     ),
     (

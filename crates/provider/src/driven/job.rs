@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, ffi::OsString, fs, io, path::PathBuf};
 
-use cuegate_ask::{Permission, Usage};
+use cuegate_ask::{McpServer, McpTransport, Permission, Usage};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::rows::AgentRow;
+use super::rows::{AgentRow, DriverProtocol};
+use crate::program::tool_servers::describe_servers;
 
 /// How to start the child and the answer server: our own binary with the arguments of a hidden subcommand.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub(super) struct DriverJob {
     pub(super) totals: Option<Usage>,
     pub(super) permission: Permission,
     pub(super) tools: Option<Vec<String>>,
+    /// The servers whose tools the agent gets, with the values of variables.
+    pub(super) tool_servers: Vec<McpServer>,
     pub(super) folder: PathBuf,
     /// A folder for files, which may be read-only; in the child a folder of its own.
     pub(super) scratch: PathBuf,
@@ -48,14 +51,48 @@ pub(super) struct DriverJob {
 }
 
 impl DriverJob {
+    /// The file with the servers of the call for Copilot; arguments are visible to other processes. `None` without any.
+    pub(super) fn server_file(&self) -> Option<PathBuf> {
+        (!self.tool_servers.is_empty()).then(|| self.scratch.join("mcp.json"))
+    }
+
+    fn write_server_file(&self) -> io::Result<()> {
+        let Some(path) = self.server_file() else { return Ok(()) };
+        let entries = describe_servers(&self.tool_servers, |transport, entry| {
+            entry["tools"] = json!(["*"]);
+            if let McpTransport::Stdio { .. } = transport {
+                entry["type"] = "local".into();
+            }
+        });
+        fs::write(path, json!({ "mcpServers": entries }).to_string())
+    }
+
     /// Writes the settings that its agent gets as a file, into the folder for files.
     pub(super) fn write_row_settings(&mut self, row: Option<&AgentRow>) -> io::Result<()> {
+        if row.is_some_and(|row| row.protocol == DriverProtocol::CopilotLines) {
+            self.write_server_file()?;
+        }
         let Some((variable, settings)) = row.and_then(|row| row.settings) else { return Ok(()) };
         let path = self.scratch.join("settings.json");
-        fs::write(&path, settings)?;
+        let mut settings: Value = serde_json::from_str(settings)?;
+        if !self.tool_servers.is_empty() {
+            settings["mcpServers"] = describe_servers(&self.tool_servers, name_http_url).into();
+        }
+        fs::write(&path, settings.to_string())?;
         // Settings of an administrator stay in force.
         self.env.entry(variable.to_owned()).or_insert_with(|| path.display().to_string());
         Ok(())
+    }
+}
+
+/// The family of Gemini takes the address of a service that is no stream under another name.
+fn name_http_url(transport: &McpTransport, entry: &mut Value) {
+    let Value::Object(entry) = entry else { return };
+    entry.remove("type");
+    if let (McpTransport::Http { .. }, Some(url)) = (transport, entry.remove("url")) {
+        entry.insert("httpUrl".to_owned(), url);
+    } else if let McpTransport::Sse { url, .. } = transport {
+        entry.insert("url".to_owned(), url.clone().into());
     }
 }
 

@@ -55,6 +55,14 @@ impl Provider for ExecAgent {
         (!matches!(name, "opus" | "sonnet" | "haiku")).then(|| name.to_owned())
     }
 
+    fn takes_effort(&self) -> bool {
+        true
+    }
+
+    fn tool_transports(&self) -> &'static [&'static str] {
+        &["stdio", "http", "sse"]
+    }
+
     fn inspect(&self) -> Inspection {
         let at = locate_program(self.program()).map(|path| path.display().to_string());
         let missing = || Problem {

@@ -2,9 +2,12 @@
 
 use cuegate_ask::{FaultClass, Permission, Usage};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::{Request, Session};
+use crate::{
+    Request, Session,
+    program::tool_servers::{describe_servers, expand_server},
+};
 
 /// The format of a request.
 pub(super) const SCHEMA: &str = "cuegate/ask/v1";
@@ -21,9 +24,13 @@ pub(super) struct AskLine<'r> {
     /// The JSON Schema of `output`.
     answer_schema: Option<&'r Value>,
     model: Option<&'r str>,
+    /// As the user names it.
+    effort: Option<&'r str>,
     session: Option<SessionLine<'r>>,
     permission: Permission,
     tools: Option<&'r [String]>,
+    /// As in settings of other agents, with the values of variables; by name.
+    mcp_servers: Map<String, Value>,
     folder: String,
     timeout_ms: u64,
     limit_usd: Option<f64>,
@@ -49,9 +56,14 @@ impl<'r> AskLine<'r> {
             system: request.system.as_deref(),
             answer_schema: request.schema.as_ref(),
             model,
+            effort: request.effort.as_deref(),
             session: request.session.as_ref().map(session),
             permission: request.permission,
             tools: request.tools.as_deref(),
+            mcp_servers: describe_servers(
+                &request.tool_servers.iter().map(expand_server).collect::<Vec<_>>(),
+                |_, _| {},
+            ),
             folder: request.work.display().to_string(),
             timeout_ms: request.timeout_ms,
             limit_usd: request.cap.usd,

@@ -5,6 +5,7 @@ pub(crate) mod locate;
 pub(crate) mod probe;
 pub(crate) mod redact_env;
 pub(crate) mod resets;
+pub(crate) mod tool_servers;
 pub(crate) mod wording;
 
 use std::{collections::BTreeMap, path::PathBuf};

@@ -52,6 +52,8 @@ fn request(session: Option<Session>) -> Request {
         session,
         permission: Permission::Default,
         tools: None,
+        tool_servers: Vec::new(),
+        effort: None,
         work: "/repo".into(),
         timeout_ms: 1,
         cap: Cap::default(),

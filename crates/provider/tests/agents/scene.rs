@@ -169,6 +169,8 @@ impl Scene {
             session: None,
             permission: Permission::Default,
             tools: None,
+            tool_servers: Vec::new(),
+            effort: None,
             work: self.work(),
             timeout_ms: 600_000,
             cap: Cap::default(),

@@ -218,6 +218,8 @@ impl LocalExecutor {
                 totals: session.totals,
             }),
             model: agent.model_of_call(command),
+            effort: agent.effort_of_call(command),
+            tool_servers: self.setting.agents.tool_servers.get(&command.step).cloned().unwrap_or_default(),
             work: self.setting.cwd.clone(),
             readable: self.readable(),
             scratch: dir.join(FILES),
@@ -314,7 +316,8 @@ impl LocalExecutor {
             false if self.setting.spares_new_files => TreeAccess::Files,
             false => TreeAccess::Ignored,
         };
-        let kind = ProcessKind::Agent { writes, needs: agent.needs() };
+        let kind =
+            ProcessKind::Agent { writes, needs: agent.needs().with_tool_servers(&request.tool_servers) };
         // Dropped when this returns: no process is left in the sandbox then, and the working tree can be inspected.
         let (launch, _used) = self.sandboxed(id, dir, Some(FILES), launch, kind)?;
         let mut child = process::start_command(&self.setting.shim, dir, &launch).await?;

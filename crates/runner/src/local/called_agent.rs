@@ -17,6 +17,8 @@ pub struct CalledAgent {
     pub models: BTreeMap<Str, String>,
     /// The model of calls that name none; `None`: the agent's default.
     pub default_model: Option<String>,
+    /// The effort of calls for which no agent is chosen.
+    pub effort: Option<String>,
 }
 
 impl CalledAgent {
@@ -32,6 +34,13 @@ impl CalledAgent {
     }
 }
 
+impl CalledAgent {
+    /// How much the model of a call thinks.
+    pub(super) fn effort_of_call(&self, command: &AskCommand) -> Option<String> {
+        command.agent.as_ref().map_or_else(|| self.effort.clone(), |choice| choice.effort.clone())
+    }
+}
+
 /// The agents that a run calls.
 #[derive(Clone)]
 pub struct CalledAgents {
@@ -39,6 +48,8 @@ pub struct CalledAgents {
     pub usual: CalledAgent,
     /// The others, by name.
     pub others: BTreeMap<String, CalledAgent>,
+    /// The servers whose tools the agents get, by step.
+    pub tool_servers: BTreeMap<Str, Vec<provider::McpServer>>,
 }
 
 impl CalledAgents {

@@ -54,8 +54,8 @@ pub(crate) struct DefinitionArgs {
 /// The agents of a run.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct AgentArgs {
-    /// The agent, as `cuegate agents` lists it, or `scripted`; `claude:opus` names its model for all calls too. Of several,
-    /// separated by commas, the next steps in while one is out: its limit is reached, or it cannot be reached
+    /// The agent, as `cuegate agents` lists it, or `scripted`; `claude:opus#high` names its model and its effort for all calls too. Of
+    /// several, separated by commas, the next steps in while one is out: its limit is reached, or it cannot be reached
     #[arg(long, value_name = "AGENT", value_parser = parse_agent_chain)]
     pub(crate) provider: Option<AgentChain>,
     /// The agent of a step, a persona, a tag, or of `judge`, `report` or `read-only` calls, as in `review=codex,claude`
@@ -66,7 +66,7 @@ pub(crate) struct AgentArgs {
     pub(crate) model: Option<String>,
 }
 
-/// Parses `AGENT[:MODEL][,AGENT…]`.
+/// Parses `AGENT[:MODEL][#EFFORT][,AGENT…]`.
 pub(crate) fn parse_agent_chain(text: &str) -> Result<AgentChain, String> {
     parse_chain(text).map(AgentChain)
 }

@@ -16,6 +16,7 @@ use super::sections::{FacetText, Section, is_path};
 use super::selection::{SelectableTexts, Selection};
 use super::step::StepReader;
 use super::team::{StepOfLeader, Team};
+use super::tool_servers::read_tool_servers;
 use crate::codes;
 use crate::takt::spellings;
 use crate::values::json::{Fields, Json, Kind, Text};
@@ -146,6 +147,7 @@ impl StepReader<'_, '_, '_> {
             written_as: Some(self.written_as(step)),
             seat: None,
             promoted_at,
+            tool_servers: read_tool_servers(fields),
         };
         fields.stray("answer_agent", "nothing reads it");
         let mut settings = AgentSettings {

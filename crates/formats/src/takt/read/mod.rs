@@ -15,6 +15,7 @@ mod step;
 mod structured_output;
 mod system_step;
 mod team;
+mod tool_servers;
 mod workflow;
 
 pub(super) use self::agent::{AgentSettings, KeyedText, StructuredOutput};

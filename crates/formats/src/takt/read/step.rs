@@ -71,7 +71,10 @@ pub(crate) struct StepReader<'r, 'd, 'f> {
 }
 
 /// Keys that have no effect in any step.
-const WITHOUT_EFFECT: [&str; 4] = ["mcp_servers", "requires_user_input", "concurrency", "selection"];
+const WITHOUT_EFFECT: [&str; 3] = ["requires_user_input", "concurrency", "selection"];
+
+/// Keys that have no effect in a step without an agent.
+const WITHOUT_EFFECT_WITHOUT_AGENT: [&str; 1] = ["mcp_servers"];
 
 /// Keys of an agent that have no effect in a parallel step.
 const WITHOUT_EFFECT_IN_PARALLEL: [&str; 7] = [
@@ -148,7 +151,10 @@ impl StepReader<'_, '_, '_> {
         let is_system = is_system_step(item) && !is_member;
         let does = match self.read_members(&fields, composed, is_member) {
             Some(members) => StepAction::Parallel(members),
-            None if is_system => StepAction::System(self.read_system_step(&fields)),
+            None if is_system => {
+                self.ignore_keys(&fields, &WITHOUT_EFFECT_WITHOUT_AGENT);
+                StepAction::System(self.read_system_step(&fields))
+            }
             None => {
                 let (settings, selection) = self.read_agent(&fields, step, is_member, is_asked);
                 selections.extend(selection);
@@ -222,6 +228,7 @@ impl StepReader<'_, '_, '_> {
             return None;
         }
         self.ignore_keys(fields, &WITHOUT_EFFECT_IN_PARALLEL);
+        self.ignore_keys(fields, &WITHOUT_EFFECT_WITHOUT_AGENT);
         fields.strays(&OF_AGENT, "a parallel step has no agent of its own: give it to its members");
         let read = |member| self.read_step_or_member(member, fields, true);
         Some(step.members.iter().filter_map(read).collect())

@@ -3,7 +3,7 @@ use std::num::NonZeroU32;
 use serde_json::json;
 
 use super::*;
-use crate::{AskKind, Cap, Session};
+use crate::{AskKind, Cap, McpServer, Session};
 
 fn request() -> Request {
     Request {
@@ -21,6 +21,8 @@ fn request() -> Request {
         session: None,
         permission: Permission::Default,
         tools: None,
+        tool_servers: Vec::new(),
+        effort: None,
         work: "/work".into(),
         timeout_ms: 1,
         cap: Cap::default(),
@@ -161,6 +163,27 @@ fn a_schema_is_passed_on_when_its_root_is_an_object() {
         assert!(more(|ask| ask.schema = Some(schema.clone())).is_empty());
         assert!(encode_native_schema(&schema).is_none());
     }
+}
+
+#[test]
+fn an_effort_of_a_call_follows_that_of_all_calls() {
+    let settings = ClaudeSettings { args: vec!["--effort=low".to_owned()], ..ClaudeSettings::default() };
+    let launch = build_launch(&settings, &Request { effort: Some("high".to_owned()), ..request() });
+    assert_eq!(launch.args[launch.args.len() - 2..], ["--effort=low", "--effort=high"]);
+}
+
+#[test]
+fn servers_are_in_a_file_without_their_keys() {
+    let transport = json!({ "command": "x", "env": { "KEY": "${PATH}" } });
+    let server = McpServer { name: "a".to_owned(), transport: serde_json::from_value(transport).unwrap() };
+    let asked = Request { tool_servers: vec![server], ..request() };
+    let launch = build_launch(&ClaudeSettings::default(), &asked);
+    let (name, text) = &launch.files[0];
+    let text = String::from_utf8(text.clone()).unwrap();
+    assert_eq!(name, "mcp.json");
+    assert_eq!(text, r#"{"mcpServers":{"a":{"type":"stdio","command":"x","env":{"KEY":"${PATH}"}}}}"#);
+    assert!(launch.env.contains(&("PATH".into(), std::env::var_os("PATH").unwrap())));
+    assert!(launch.args.contains(&"--allowedTools=mcp__a".into()), "{:?}", launch.args);
 }
 
 #[test]

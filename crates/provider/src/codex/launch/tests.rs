@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{AskKind, Cap, Session};
+use crate::{AskKind, Cap, McpServer, Session};
 
 fn request() -> Request {
     Request {
@@ -19,6 +19,8 @@ fn request() -> Request {
         session: None,
         permission: Permission::Default,
         tools: None,
+        tool_servers: Vec::new(),
+        effort: None,
         work: "/work".into(),
         timeout_ms: 1,
         cap: Cap::default(),
@@ -172,6 +174,49 @@ fn a_schema_is_passed_as_a_file() {
 #[test]
 fn a_model_is_passed_by_name() {
     assert_eq!(more(|ask| ask.model = Some("gpt-x".to_owned())), ["--model=gpt-x"]);
+}
+
+#[test]
+fn an_effort_is_a_setting() {
+    let effort = more(|ask| ask.effort = Some("high".to_owned()));
+    assert_eq!(effort, ["--config=model_reasoning_effort=\"high\""]);
+}
+
+#[test]
+fn keys_of_servers_are_no_arguments() {
+    let server = |name: &str, transport: Value| McpServer {
+        name: name.to_owned(),
+        transport: serde_json::from_value(transport).unwrap(),
+    };
+    let mut asked = request();
+    asked.tool_servers = vec![
+        server("a", json!({ "command": "x", "args": ["y z"], "env": { "PLAIN": "1", "KEY": "${PATH}" } })),
+        server(
+            "b",
+            json!({ "url": "https://h/mcp", "headers": { "X-Plain": "1", "Authorization": "B ${PATH}" } }),
+        ),
+    ];
+    let launch = build_launch(&CodexSettings::default(), &asked, false);
+    let args: Vec<String> = launch.args.into_iter().map(|arg| arg.into_string().unwrap()).collect();
+    let servers: Vec<&str> =
+        args.iter().filter_map(|arg| arg.strip_prefix("--config=mcp_servers.")).collect();
+    let path = std::env::var("PATH").unwrap();
+    assert_eq!(
+        servers,
+        [
+            "a.env_vars=[\"CUEGATE_MCP_a_0\"]",
+            "a.command=\"sh\"",
+            r#"a.args=["-c","export KEY=\"$CUEGATE_MCP_a_0\"; unset CUEGATE_MCP_a_0; exec \"$0\" \"$@\"","x","y z"]"#,
+            "a.env={\"PLAIN\"=\"1\"}",
+            "a.default_tools_approval_mode=\"approve\"",
+            "b.url=\"https://h/mcp\"",
+            "b.http_headers={\"X-Plain\"=\"1\"}",
+            "b.env_http_headers={\"Authorization\"=\"CUEGATE_MCP_b_0\"}",
+            "b.default_tools_approval_mode=\"approve\"",
+        ]
+    );
+    assert!(launch.env.contains(&("CUEGATE_MCP_a_0".into(), path.clone().into())));
+    assert!(launch.env.contains(&("CUEGATE_MCP_b_0".into(), format!("B {path}").into())));
 }
 
 /// Cuegate's sandbox replaces the program's own.

@@ -17,7 +17,7 @@ pub(super) fn is_granted(
     request: &RequestPermissionRequest,
     kind: Option<ToolKind>,
 ) -> bool {
-    if is_answer_tool(request, kind) {
+    if is_answer_tool(request, kind) || is_of_tool_server(job, request, kind) {
         return true;
     }
     let fields = &request.tool_call.fields;
@@ -39,6 +39,28 @@ pub(super) fn is_granted(
         Some(ToolKind::Execute) => may_write || job.is_sandboxed || lists_shell(job.tools.as_deref()),
         _ => job.permission == Permission::BypassPermissions,
     }
+}
+
+/// Whether a request is for a tool of a server that the call has. Agents name the server before the tool or after it, in
+/// parentheses: `NAME_tool`, `tool (NAME MCP Server)`, `mcp__NAME__tool`.
+fn is_of_tool_server(job: &DriverJob, request: &RequestPermissionRequest, kind: Option<ToolKind>) -> bool {
+    let fields = &request.tool_call.fields;
+    let is_special = |kind: Option<ToolKind>| kind.is_some_and(|kind| kind != ToolKind::Other);
+    if is_special(kind) || is_special(fields.kind) {
+        return false;
+    }
+    let metas = [&request.meta, &request.tool_call.meta];
+    let in_meta = metas.into_iter().flatten().flat_map(|meta| meta.values().filter_map(Value::as_str));
+    let names: Vec<&str> = in_meta.chain(fields.title.as_deref()).collect();
+    job.tool_servers.iter().any(|server| {
+        let name = &server.name;
+        let begins = [format!("{name}_"), format!("mcp__{name}__"), format!("mcp_{name}_")];
+        let ends = format!(" ({name} MCP Server)");
+        let is_one = |text: &&str| {
+            text.ends_with(&ends) || begins.iter().any(|start| text.starts_with(start)) && !text.contains(' ')
+        };
+        names.iter().any(is_one)
+    })
 }
 
 /// Whether a request is for `submit_answer`. Agents name it in different places, and all call it a tool of no special kind: a

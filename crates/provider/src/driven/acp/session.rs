@@ -1,16 +1,19 @@
 //! From the handshake to a session that is ready for its prompt.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use agent_client_protocol_schema::{
     ProtocolVersion,
     v1::{
-        ClientCapabilities, HttpHeader, Implementation, InitializeRequest, InitializeResponse,
-        LoadSessionRequest, McpServer, McpServerHttp, McpServerStdio, NewSessionRequest,
-        ResumeSessionRequest,
+        ClientCapabilities, EnvVariable, HttpHeader, Implementation, InitializeRequest, InitializeResponse,
+        LoadSessionRequest, McpServer as AcpServer, McpServerHttp, McpServerSse, McpServerStdio,
+        NewSessionRequest, ResumeSessionRequest,
     },
 };
-use cuegate_ask::FaultClass;
+use cuegate_ask::{FaultClass, McpServer, McpTransport};
 use serde_json::{Value, json};
 
 use super::connection::{AcpConnection, AcpError, AcpHandler};
@@ -22,6 +25,7 @@ use crate::{
         job::{AnswerRoute, DriverJob},
         rows::{AgentRow, ModelChoice},
     },
+    program::locate::locate_or_missing,
 };
 
 /// How long the handshake, and each request before the prompt, may take. An agent that is started the first time unpacks
@@ -76,8 +80,9 @@ pub(super) fn open_session(
     }
     let can = &reply["agentCapabilities"];
     let has = |name: &str| !can["sessionCapabilities"][name].is_null();
-    let servers: Vec<McpServer> =
-        answers.and_then(|answers| describe_server(job, answers)).into_iter().collect();
+    let own = answers.and_then(|answers| describe_server(job, answers));
+    let servers: Vec<AcpServer> =
+        own.into_iter().chain(job.tool_servers.iter().map(convert_tool_server)).collect();
     let (id, opened) = match &job.session {
         Some(id) => {
             let resumes = has("resume");
@@ -221,19 +226,39 @@ fn lost_or_other(error: AcpError, name: &str) -> DriverError {
     }
 }
 
-fn describe_server(job: &DriverJob, answers: &AnswerFolder) -> Option<McpServer> {
+fn describe_server(job: &DriverJob, answers: &AnswerFolder) -> Option<AcpServer> {
     match job.answer {
         AnswerRoute::Stdio => {
             let (program, args) = job.answer_server.split_first()?;
             let args = args.iter().cloned().chain([answers.path().display().to_string()]).collect();
-            Some(McpServer::Stdio(McpServerStdio::new(SERVER_NAME, program).args(args)))
+            Some(AcpServer::Stdio(McpServerStdio::new(SERVER_NAME, program).args(args)))
         }
         AnswerRoute::Http => {
             let server = answers.http()?;
             let header = HttpHeader::new("Authorization", server.authorization());
-            Some(McpServer::Http(McpServerHttp::new(SERVER_NAME, server.url()).headers(vec![header])))
+            Some(AcpServer::Http(McpServerHttp::new(SERVER_NAME, server.url()).headers(vec![header])))
         }
         AnswerRoute::None => None,
+    }
+}
+
+fn convert_tool_server(server: &McpServer) -> AcpServer {
+    let name = server.name.clone();
+    let headers = |headers: &BTreeMap<String, String>| {
+        headers.iter().map(|(name, value)| HttpHeader::new(name, value)).collect::<Vec<_>>()
+    };
+    match &server.transport {
+        McpTransport::Stdio { command, args, env } => {
+            let env = env.iter().map(|(name, value)| EnvVariable::new(name, value)).collect();
+            let program = locate_or_missing(command);
+            AcpServer::Stdio(McpServerStdio::new(name, program).args(args.clone()).env(env))
+        }
+        McpTransport::Http { url, headers: own } => {
+            AcpServer::Http(McpServerHttp::new(name, url).headers(headers(own)))
+        }
+        McpTransport::Sse { url, headers: own } => {
+            AcpServer::Sse(McpServerSse::new(name, url).headers(headers(own)))
+        }
     }
 }
 

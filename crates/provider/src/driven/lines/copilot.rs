@@ -36,6 +36,10 @@ impl LineAgent for CopilotLines {
             args.extend(["--additional-mcp-config".to_owned(), config.to_string()]);
             args.push(format!("--allow-tool={SERVER_NAME}"));
         }
+        if let Some(file) = turn.job.server_file() {
+            args.extend(["--additional-mcp-config".to_owned(), format!("@{}", file.display())]);
+            args.extend(turn.job.tool_servers.iter().map(|server| format!("--allow-tool={}", server.name)));
+        }
         if turn.grants_everything() {
             args.extend(["--allow-all-tools", "--allow-all-paths"].map(str::to_owned));
         } else {

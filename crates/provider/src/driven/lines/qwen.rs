@@ -28,6 +28,7 @@ impl LineAgent for QwenLines {
             args.extend(["--mcp-config".to_owned(), config.to_string()]);
             allowed.push(format!("mcp__{SERVER_NAME}__{TOOL_NAME}"));
         }
+        allowed.extend(turn.job.tool_servers.iter().map(|server| format!("mcp__{}", server.name)));
         let may_write = turn.job.permission.may_write();
         let mode = match (turn.grants_everything(), may_write) {
             (true, _) => "yolo",

@@ -23,6 +23,8 @@ fn ask(words: &str) -> Request {
         session: None,
         permission: Permission::AcceptEdits,
         tools: None,
+        tool_servers: Vec::new(),
+        effort: None,
         work: ".".into(),
         timeout_ms: 1000,
         cap: crate::Cap::default(),

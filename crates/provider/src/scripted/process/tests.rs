@@ -27,6 +27,8 @@ fn prepare(provider: &ScriptedProvider) -> PreparedAsk {
         session: None,
         permission: Permission::Plan,
         tools: None,
+        tool_servers: Vec::new(),
+        effort: None,
         work: ".".into(),
         timeout_ms: 1000,
         cap: crate::Cap::default(),

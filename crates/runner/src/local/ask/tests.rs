@@ -58,6 +58,8 @@ fn request(cap: provider::Cap) -> provider::Request {
         session: None,
         permission: provider::Permission::Plan,
         tools: None,
+        tool_servers: Vec::new(),
+        effort: None,
         work: "/work".into(),
         readable: Vec::new(),
         timeout_ms: 1,

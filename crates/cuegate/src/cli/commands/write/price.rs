@@ -47,6 +47,7 @@ fn collect_asked_models(flow: &Flow, asked: ModelChoice<'_>, config: &Config) ->
     let usual = AgentChoice {
         agent: asked.provider.unwrap_or_default().to_owned(),
         model: asked.model.map(str::to_owned),
+        effort: None,
     };
     let plan = asked.plan.cloned().unwrap_or_default();
     let mut names = Vec::new();
@@ -81,6 +82,7 @@ fn find_oldest_price(
     let usual = AgentChoice {
         agent: asked.provider.unwrap_or_default().to_owned(),
         model: asked.model.map(str::to_owned),
+        effort: None,
     };
     let plan = asked.plan.cloned().unwrap_or_default();
     let agents = list_planned_calls(flow, &usual, &plan).into_iter().map(|call| call.choice.agent);
