@@ -131,16 +131,21 @@ fn does_the_main_job(agent: &'static str) {
     refused.project.all_gone();
     goes_on_after_a_kill(agent);
     uses_the_tools_of_a_server(agent);
-    // The others retry by themselves for up to a minute and a half first.
+    // The others retry by themselves for minutes first.
     if agent == "gemini" || std::env::var_os("CUEGATE_TEST_SLOW").is_some_and(|slow| !slow.is_empty()) {
-        for (status, words) in [(429, "paused until"), (500, "server error")] {
-            let failing = Driven::new(agent, Scenario::new().reply(Reply::any().status(status).for_ever()));
-            let ran = failing.run(None);
-            assert!(ran.code == 3 && ran.stderr.contains(words), "{status}: {}", ran.stderr);
-            let class = if status == 429 { "rate_limited" } else { "overloaded" };
-            assert_eq!(ran.json()["faults"][0]["class"], class);
-            failing.project.all_gone();
-        }
+        tells_faults_of_its_service(agent);
+    }
+}
+
+/// A service that refuses because of a limit, and one that fails.
+fn tells_faults_of_its_service(agent: &'static str) {
+    for (status, words) in [(429, "paused until"), (500, "server error")] {
+        let failing = Driven::new(agent, Scenario::new().reply(Reply::any().status(status).for_ever()));
+        let ran = failing.run(None);
+        assert!(ran.code == 3 && ran.stderr.contains(words), "{status}: {}", ran.stderr);
+        let class = if status == 429 { "rate_limited" } else { "overloaded" };
+        assert_eq!(ran.json()["faults"][0]["class"], class);
+        failing.project.all_gone();
     }
 }
 

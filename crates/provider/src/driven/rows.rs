@@ -188,7 +188,7 @@ static ROWS: [AgentRow; 4] = [
         env: &[("QWEN_CODE_NO_RELAUNCH", "1"), ("QWEN_CODE_LEGACY_MCP_BLOCKING", "1")],
         settings: Some((
             "QWEN_CODE_SYSTEM_SETTINGS_PATH",
-            r#"{"tools":{"toolSearch":{"enabled":false},"shell":{"enableInteractiveShell":false}},"ui":{"enableFollowupSuggestions":false},"memory":{"enableManagedAutoMemory":false,"enableManagedAutoDream":false,"enableAutoSkill":false},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}"#,
+            r#"{"model":{"generationConfig":{"maxRetries":0}},"tools":{"toolSearch":{"enabled":false},"shell":{"enableInteractiveShell":false}},"ui":{"enableFollowupSuggestions":false},"memory":{"enableManagedAutoMemory":false,"enableManagedAutoDream":false,"enableAutoSkill":false},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}"#,
         )),
         state: &[".qwen"],
         own: &[".qwen/settings.json", ".qwen/QWEN.md", ".qwen/commands", ".qwen/extensions", ".qwen/agents"],
