@@ -92,6 +92,25 @@ fn folders_of_finished_commands_are_removed() {
     assert!(!project.path().join(&folder).exists(), "the next run removes it");
 }
 
+/// What a call was told has keys of its agent in it.
+#[test]
+fn a_cancelled_run_leaves_no_folder_of_a_killed_call() {
+    let project = Project::example();
+    let nap = serde_json::json!([{ "runs": ["sleep 60"] }]);
+    project.script("nap.json", &nap);
+    let job = project.job(&["run", "fixer", "Make it pass.", "--script", "nap.json"]);
+    project.at_work("sleep 60");
+    job.signal(Signal::KILL);
+    job.end();
+    let id = started(&project).into_iter().next().unwrap();
+    let commands = project.path().join(format!(".cuegate/runs/{id}/commands"));
+    assert_ne!(std::fs::read_dir(&commands).unwrap().count(), 0);
+    project.all_gone();
+    let cancelled = project.run(&["cancel", "last"]);
+    assert_eq!(cancelled.code, 0, "{}", cancelled.stderr);
+    assert_eq!(std::fs::read_dir(&commands).unwrap().count(), 0);
+}
+
 #[test]
 fn a_lost_log_is_an_error_of_every_command() {
     let project = Project::example();

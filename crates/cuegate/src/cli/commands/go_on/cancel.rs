@@ -11,8 +11,8 @@ use cuegate_runner::{InboxMessage, RunWriter, is_over, now_ms};
 use super::resume;
 use crate::cli::commands::{ProjectPlace, texts_of_run, view_of};
 use crate::cli::print;
-use crate::run::start_run;
 use crate::run::start_run::{Host, Program};
+use crate::run::{leftovers, start_run};
 use crate::{Failure, exit};
 use clap::Args;
 
@@ -65,6 +65,8 @@ fn end_run(place: &ProjectPlace, args: &CancelArgs) -> Result<u8, Failure> {
                 before,
                 Completion::Cancelled { seen },
             )?)?;
+            // A call that was killed left what it was told, with keys of its agent.
+            leftovers::remove_commands(&place.home, &id, &[]);
         }
         Err(cuegate_runner::Error::Journal(Error::Held { lease })) => {
             let letter = serde_json::to_vec(&InboxMessage::Cancel).unwrap_or_default();
