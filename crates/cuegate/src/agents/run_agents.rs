@@ -159,7 +159,7 @@ impl RunAgents {
 
     /// The agents beside the usual one and their steps, one line each: who is called, and who steps in.
     pub(crate) fn describe_others(&self, flow: &Flow) -> Vec<String> {
-        let mut lines = describe_plan(flow, &self.usual, &self.plan, &|name| {
+        describe_plan(flow, &self.usual, &self.plan, &|name| {
             let agent = self.agents.get(name)?;
             let version = agent.inspection.version.as_deref();
             let login = doctor::describe_login(&agent.inspection.login);
@@ -167,21 +167,7 @@ impl RunAgents {
                 "{name}{}, login: {login}",
                 version.map_or(String::new(), |version| format!(" {version}"))
             ))
-        });
-        let mut steps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        let works = |step: &str| {
-            flow.steps
-                .iter()
-                .any(|one| *one.name == *step && matches!(&one.act, Act::Ask(ask) if ask.role == Role::Work))
-        };
-        for (step, servers) in self.plan.tool_servers.iter().filter(|(step, _)| works(step)) {
-            servers.iter().for_each(|server| steps.entry(&server.name).or_default().push(step));
-        }
-        let servers = steps.into_iter().map(|(server, steps)| {
-            format!("tools of the MCP server {server}: {}", name_steps(steps).unwrap_or_default())
-        });
-        lines.extend(servers);
-        lines
+        })
     }
 
     /// The agent settings that are loaded, in words.
@@ -270,5 +256,18 @@ pub(crate) fn describe_plan(
             lines.push(format!("`{name}` from visit {from} on: {}", describe(chain)));
         }
     }
+    let mut steps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let works = |step: &str| {
+        flow.steps
+            .iter()
+            .any(|one| *one.name == *step && matches!(&one.act, Act::Ask(ask) if ask.role == Role::Work))
+    };
+    for (step, servers) in plan.tool_servers.iter().filter(|(step, _)| works(step)) {
+        servers.iter().for_each(|server| steps.entry(&server.name).or_default().push(step));
+    }
+    let servers = steps.into_iter().map(|(server, steps)| {
+        format!("tools of the MCP server {server}: {}", name_steps(steps).unwrap_or_default())
+    });
+    lines.extend(servers);
     lines
 }

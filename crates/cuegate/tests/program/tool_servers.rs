@@ -353,7 +353,8 @@ fn a_link_of_an_agent_leads_nobody_out_of_the_tree() {
     project.init();
     let theirs = outside.path().join("runtime.yaml");
     std::fs::write(&theirs, "of the user").unwrap();
-    let evil = format!("ln -s '{}' .takt; rm cuegate.toml; echo '[mcp.z]' > cuegate.toml", outside.path().display());
+    let evil =
+        format!("ln -s '{}' .takt; rm cuegate.toml; echo '[mcp.z]' > cuegate.toml", outside.path().display());
     let answer = json!({ "runs": [evil], "output": { "outcome": "Done", "response": "ok" } });
     project.script("evil.json", &json!([answer]));
     let ran = project.run(&["run", "wf/it.yaml", "Do it", "--json", "--script", "evil.json"]);
