@@ -231,7 +231,7 @@ const FILES: [Attack; 10] = [
         "find",
         OTHERS,
         "all files that it can find by name",
-        "find / -xdev -name secret -path '*tmp*' -exec grep -q s3cret {} ';' -print 2>/dev/null | grep -q secret",
+        "find / /tmp -xdev -name secret -path '*tmp*' -exec grep -q s3cret {} ';' -print 2>/dev/null | grep -q secret",
     ),
 ];
 
