@@ -56,8 +56,11 @@ fn is_of_tool_server(job: &DriverJob, request: &RequestPermissionRequest, kind: 
         let name = &server.name;
         let begins = [format!("{name}_"), format!("mcp__{name}__"), format!("mcp_{name}_")];
         let ends = format!(" ({name} MCP Server)");
+        // A text with more words may be a command.
         let is_one = |text: &&str| {
-            text.ends_with(&ends) || begins.iter().any(|start| text.starts_with(start)) && !text.contains(' ')
+            let tool = text.strip_suffix(&ends);
+            let is_named = tool.is_some() || begins.iter().any(|start| text.starts_with(start));
+            is_named && !tool.unwrap_or(text).contains(char::is_whitespace)
         };
         names.iter().any(is_one)
     })
@@ -116,6 +119,29 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn only_a_tool_of_a_named_server_is_one() {
+        let job: DriverJob = serde_json::from_value(json!({
+            "name": "x", "command": [], "env": {}, "prompt": "", "permission": "plan", "folder": "/w", "scratch": "/s",
+            "is_sandboxed": false, "answer": "none", "answer_server": [],
+            "tool_servers": [{ "name": "press", "transport": { "command": "p" } }],
+        }))
+        .unwrap();
+        let is_of_server = |call: Value| {
+            let mut call = call;
+            call["toolCallId"] = "c1".into();
+            let request = json!({ "sessionId": "s1", "toolCall": call, "options": [] });
+            is_of_tool_server(&job, &serde_json::from_value(request).unwrap(), None)
+        };
+        for title in ["press_stamp", "mcp__press__stamp", "stamp (press MCP Server)"] {
+            assert!(is_of_server(json!({ "title": title, "kind": "other" })), "{title}");
+            assert!(!is_of_server(json!({ "title": title, "kind": "execute" })), "{title}");
+        }
+        for title in ["pressed_stamp", "other_stamp", "rm -rf x (press MCP Server)", "press_stamp && rm x"] {
+            assert!(!is_of_server(json!({ "title": title })), "{title}");
+        }
+    }
 
     #[test]
     fn only_a_call_of_the_answer_tool_is_one() {
