@@ -233,6 +233,9 @@ pub(crate) fn describe_plan(
         words.join("; then ")
     };
     let mut lines = Vec::new();
+    if let Some(effort) = &usual.effort {
+        lines.push(format!("effort of {}: {effort}", usual.agent));
+    }
     if !plan.stand_ins.is_empty() {
         lines.push(format!("if {} is out: {}", usual.agent, describe(&plan.stand_ins)));
     }

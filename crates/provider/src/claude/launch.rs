@@ -85,7 +85,7 @@ pub(super) fn build_launch(settings: &ClaudeSettings, request: &Request) -> Laun
     let mut files = add_system_prompt(&mut args, request);
     files.extend(add_tool_servers(&mut args, request));
     args.0.extend(settings.args.iter().map(OsString::from));
-    // What is said of this call precedes what is said of all.
+    // After the arguments of the user: of two efforts the program takes the last one.
     if let Some(effort) = &request.effort {
         args.pair("--effort", effort);
     }

@@ -67,8 +67,12 @@ pub(super) fn build_launch(settings: &CodexSettings, request: &Request, sandboxe
     if let Some(effort) = &request.effort {
         args.config(&format!("model_reasoning_effort={}", quote_toml_string(effort)));
     }
-    let variables: Vec<(OsString, OsString)> =
-        request.tool_servers.iter().flat_map(|server| add_tool_server(&mut args, server)).collect();
+    let variables: Vec<(OsString, OsString)> = request
+        .tool_servers
+        .iter()
+        .enumerate()
+        .flat_map(|(at, server)| add_tool_server(&mut args, at, server))
+        .collect();
     let files = add_schema_file(&mut args, request);
     let prompt = build_prompt_with_instructions(&mut args, request);
     if let Some(session) = &request.session {
@@ -106,7 +110,7 @@ fn sandbox_mode_of_request(request: &Request) -> Option<&'static str> {
 
 /// Names a server whose tools the program gets. Texts with keys get there by variables, which are returned, because
 /// arguments are visible to other processes.
-fn add_tool_server(args: &mut CodexArgs, server: &McpServer) -> Vec<(OsString, OsString)> {
+fn add_tool_server(args: &mut CodexArgs, number: usize, server: &McpServer) -> Vec<(OsString, OsString)> {
     let McpServer { name, transport } = expand_server(server);
     let at = format!("mcp_servers.{name}");
     let table = |texts: Vec<(&String, &str)>| {
@@ -126,7 +130,7 @@ fn add_tool_server(args: &mut CodexArgs, server: &McpServer) -> Vec<(OsString, O
     let as_table =
         |plain: &[(String, String)]| table(plain.iter().map(|(key, text)| (key, text.as_str())).collect());
     // Of a name of ours: servers may name the same variable, and the program may need one of that name.
-    let own_name = |index: usize| format!("CUEGATE_MCP_{}_{index}", name.replace('-', "_"));
+    let own_name = |index: usize| format!("CUEGATE_MCP_{number}_{index}");
     let mut variables = Vec::new();
     match (&server.transport, &transport) {
         (McpTransport::Stdio { env: written, .. }, McpTransport::Stdio { command, args: words, env }) => {
@@ -172,7 +176,7 @@ fn add_tool_server(args: &mut CodexArgs, server: &McpServer) -> Vec<(OsString, O
         }
         _ => {}
     }
-    // Nobody is there to approve a call.
+    // `codex exec` asks nobody, and refuses a call of a tool that needs an approval.
     args.config(&format!("{at}.default_tools_approval_mode=\"approve\""));
     variables
 }

@@ -85,14 +85,13 @@ impl DriverJob {
     }
 }
 
-/// The family of Gemini takes the address of a service that is no stream under another name.
+/// Qwen, as Gemini, tells the types of servers apart by the key of the address: `httpUrl`, or `url` for `sse`.
 fn name_http_url(transport: &McpTransport, entry: &mut Value) {
     let Value::Object(entry) = entry else { return };
     entry.remove("type");
-    if let (McpTransport::Http { .. }, Some(url)) = (transport, entry.remove("url")) {
-        entry.insert("httpUrl".to_owned(), url);
-    } else if let McpTransport::Sse { url, .. } = transport {
-        entry.insert("url".to_owned(), url.clone().into());
+    if let McpTransport::Http { url, .. } = transport {
+        entry.remove("url");
+        entry.insert("httpUrl".to_owned(), url.clone().into());
     }
 }
 

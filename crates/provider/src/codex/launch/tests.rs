@@ -204,19 +204,19 @@ fn keys_of_servers_are_no_arguments() {
     assert_eq!(
         servers,
         [
-            "a.env_vars=[\"CUEGATE_MCP_a_0\"]",
+            "a.env_vars=[\"CUEGATE_MCP_0_0\"]",
             "a.command=\"sh\"",
-            r#"a.args=["-c","export KEY=\"$CUEGATE_MCP_a_0\"; unset CUEGATE_MCP_a_0; exec \"$0\" \"$@\"","x","y z"]"#,
+            r#"a.args=["-c","export KEY=\"$CUEGATE_MCP_0_0\"; unset CUEGATE_MCP_0_0; exec \"$0\" \"$@\"","x","y z"]"#,
             "a.env={\"PLAIN\"=\"1\"}",
             "a.default_tools_approval_mode=\"approve\"",
             "b.url=\"https://h/mcp\"",
             "b.http_headers={\"X-Plain\"=\"1\"}",
-            "b.env_http_headers={\"Authorization\"=\"CUEGATE_MCP_b_0\"}",
+            "b.env_http_headers={\"Authorization\"=\"CUEGATE_MCP_1_0\"}",
             "b.default_tools_approval_mode=\"approve\"",
         ]
     );
-    assert!(launch.env.contains(&("CUEGATE_MCP_a_0".into(), path.clone().into())));
-    assert!(launch.env.contains(&("CUEGATE_MCP_b_0".into(), format!("B {path}").into())));
+    assert!(launch.env.contains(&("CUEGATE_MCP_0_0".into(), path.clone().into())));
+    assert!(launch.env.contains(&("CUEGATE_MCP_1_0".into(), format!("B {path}").into())));
 }
 
 /// Cuegate's sandbox replaces the program's own.
