@@ -5,7 +5,9 @@
 
 mod activity;
 mod batch_writer;
+mod beneath;
 mod clock;
+mod confinement;
 mod drive;
 mod effect_plan;
 mod error;
@@ -30,7 +32,9 @@ pub mod worktree;
 
 pub use activity::{ActivityReader, TimedActivity, output_so_far};
 pub use batch_writer::{BatchWriter, read_batch};
+pub use beneath::FolderHandle;
 pub use clock::{Clock, now_ms};
+pub use confinement::Confinement;
 pub use drive::{
     AgentActivity, ExecutorMessage, InboxMessage, Notice, StopRequests, drive_run, has_inbox_answer, is_over,
     waits_for_person,

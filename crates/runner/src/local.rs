@@ -193,7 +193,7 @@ impl LocalExecutor {
                 finished
             }
         };
-        let seen = self.seen(command.tree.as_ref()).await?;
+        let seen = self.seen_until(command.tree.as_ref(), &mut cut).await?;
         let exec = ExecResult {
             exit: exit_of_finished(&finished),
             stdout: text_of(&finished.stdout),
@@ -240,8 +240,19 @@ impl LocalExecutor {
 
     /// The state of the working tree and the changes since `before`.
     async fn seen(&self, before: Option<&TreeState>) -> Result<Option<TreeChange>, Error> {
+        let (_never, mut cut) = watch::channel(false);
+        self.seen_until(before, &mut cut).await
+    }
+
+    /// As [`LocalExecutor::seen`], but for commits of agents that are not taken over yet when the command is cut: the next
+    /// call takes them over.
+    async fn seen_until(
+        &self,
+        before: Option<&TreeState>,
+        cut: &mut watch::Receiver<bool>,
+    ) -> Result<Option<TreeChange>, Error> {
         let Some(trees) = self.setting.trees.clone() else { return Ok(None) };
-        let mut left = self.take_over().await?;
+        let mut left = self.take_over(cut).await?;
         let RevertedChanges { forbidden: trespassed, others } = self.put_back_repository().await?;
         left.extend(others);
         let before = before.cloned();

@@ -21,9 +21,9 @@ use cuegate_journal::{Journal, RunId, RunSummary};
 use cuegate_runner::{
     Entry, ExecutorMessage, ExecutorSettings, FormerProviders, RunWriter, StateDir, process, put_back,
     read_stored_text,
-    sandbox::remove_git_redirects,
+    sandbox::{Sandbox, remove_git_redirects},
     state_of, worktree,
-    worktree::{AgentGit, GitFolderReach, Trees, same_repository},
+    worktree::{AgentGit, GitFolderReach, StopFlag, Trees, same_repository},
 };
 use tokio::sync::mpsc;
 
@@ -345,7 +345,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     let works = |entry: &&Entry| !entry.events.iter().all(|event| matches!(event, Event::Resumed { .. }));
     let last = entries.iter().rev().find(works).and_then(|entry| u64::try_from(entry.at_ms).ok());
     let last = SystemTime::UNIX_EPOCH + Duration::from_millis(last.unwrap_or_default());
-    let left = take_over_git(home, id, trees.as_ref(), last)?;
+    let left = take_over_git(home, id, trees.as_ref(), sandbox.as_ref(), last)?;
     let mut found = seen_in(&work, home, book.run())?;
     if let Some(found) = &mut found {
         found.left_in_git = left;
@@ -454,12 +454,15 @@ fn take_over_git(
     home: &StateDir,
     id: &RunId,
     trees: Option<&Trees>,
+    sandbox: Option<&Sandbox>,
     last: SystemTime,
 ) -> Result<Vec<String>, Failure> {
     let Some(trees) = trees else { return Ok(Vec::new()) };
     // A kill may have hit our own git while it took them over.
     worktree::clear_stale_locks(trees.root(), last).map_err(cuegate_runner::Error::from)?;
-    let taken = AgentGit::new(trees, &home.git(id), GitFolderReach::Mounted).take_over();
+    let confinement = sandbox.map(Sandbox::confine_git).unwrap_or_default();
+    let mut git = AgentGit::new(trees, &home.git(id), GitFolderReach::Mounted).confined(confinement);
+    let taken = git.take_over(&StopFlag::default());
     Ok(taken.map_err(cuegate_runner::Error::from)?.left)
 }
 

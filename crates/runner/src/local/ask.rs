@@ -113,7 +113,7 @@ impl LocalExecutor {
             // The capabilities of this provider do not tell what another provider's agent did.
             Err(_) => can.edits || other_provider.is_some(),
         };
-        let mut seen = if edited { self.seen(command.tree.as_ref()).await? } else { None };
+        let mut seen = if edited { self.seen_until(command.tree.as_ref(), &mut cut).await? } else { None };
         if let Some(seen) = &mut seen {
             // All that git does not ignore is read-only in the sandbox of an agent that may not write.
             seen.by_others = self.setting.sandbox.is_some()

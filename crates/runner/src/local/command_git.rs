@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use cuegate_journal::RunId;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-use super::{LocalExecutor, run_blocking};
+use super::{LocalExecutor, is_cut, run_blocking};
 use crate::{
     drive::ExecutorMessage,
     error::Error,
     sandbox::{Sandbox, SandboxGuard},
     state_dir::StateDir,
-    worktree::{AgentGit, GitFolderReach, HeldRepository, RevertedChanges, Trees},
+    worktree::{AgentGit, GitFolderReach, HeldRepository, RevertedChanges, StopFlag, Trees},
 };
 
 /// The repository before the commands in progress, and how many they are.
@@ -67,7 +67,8 @@ pub(crate) fn agent_git(
         false if owned => GitFolderReach::Named,
         false => return None,
     };
-    Some(AgentGit::new(trees?, &home.git(run), reach))
+    let confinement = sandbox.map(Sandbox::confine_git).unwrap_or_default();
+    Some(AgentGit::new(trees?, &home.git(run), reach).confined(confinement))
 }
 
 impl LocalExecutor {
@@ -110,10 +111,19 @@ impl LocalExecutor {
         .await
     }
 
-    /// Takes over the commits that agents made. Returns what else they changed in their git folder.
-    pub(super) async fn take_over(&self) -> Result<Vec<String>, Error> {
+    /// Takes over the commits that agents made, until the command is cut. Returns what else they changed in their git folder.
+    pub(super) async fn take_over(&self, cut: &mut watch::Receiver<bool>) -> Result<Vec<String>, Error> {
         let Some(git) = self.git.clone() else { return Ok(Vec::new()) };
-        let taken = run_blocking(move || Ok(lock_shared(&git).take_over()?)).await?;
+        let stop = StopFlag::default();
+        let stopped = stop.clone();
+        let mut taking = std::pin::pin!(run_blocking(move || Ok(lock_shared(&git).take_over(&stopped)?)));
+        let taken = tokio::select! {
+            taken = &mut taking => taken?,
+            () = is_cut(cut) => {
+                stop.stop();
+                taking.await?
+            }
+        };
         for reference in taken.aside {
             let note =
                 format!("the agent rewrote commits of the run; the former ones are kept as `{reference}`");

@@ -37,15 +37,10 @@ impl SandboxSpec<'_> {
         let show = |from: PathBuf| if writable { Mount::WriteFrom(from) } else { Mount::ReadFrom(from) };
         match git.reach() {
             GitFolderReach::Mounted => {
-                for folder in git.empty_submodules().into_iter().filter(|_| writable) {
-                    put_fixed(work, &folder, Mount::Read, layout);
+                for path in git.sealed_links().into_iter().filter(|_| writable) {
+                    put_fixed(work, &path, Mount::Read, layout);
                 }
                 for mounts in git.mounts() {
-                    // A submodule's `.git` names what git of the user obeys there.
-                    let dot = mounts.top.join(".git");
-                    if writable && mounts.top != work && dot.is_file() {
-                        put_fixed(work, &dot, Mount::Read, layout);
-                    }
                     // Mounts of their own, so that what locates objects cannot be moved away.
                     for name in ["", "objects", "objects/info"] {
                         let (over, from) = match name {

@@ -93,12 +93,13 @@ pub fn is_available() -> bool {
     false
 }
 
-/// Restricts this thread and the processes that it starts. They keep their open files and the working folder.
+/// Restricts this thread and the processes that it starts. They keep their open files and the working folder. `proxy` is
+/// a port that can be connected to.
 ///
 /// # Errors
 /// When the kernel refuses a restriction.
 #[cfg(target_os = "linux")]
-pub(super) fn restrict_thread(access: &LandlockAccess, proxy: u16) -> Result<(), String> {
+pub(super) fn restrict_thread(access: &LandlockAccess, proxy: Option<u16>) -> Result<(), String> {
     use std::os::fd::AsFd as _;
 
     use landlock::{
@@ -116,7 +117,7 @@ pub(super) fn restrict_thread(access: &LandlockAccess, proxy: u16) -> Result<(),
             .set_compatibility(CompatLevel::BestEffort)
             .add_rules(path_beneath_rules(&access.read, AccessFs::from_read(ABI)))?
             .add_rules(path_beneath_rules(&access.write, AccessFs::from_all(ABI)))?;
-        for port in access.ports.iter().copied().chain([proxy]) {
+        for port in access.ports.iter().copied().chain(proxy) {
             ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
         }
         // `/dev/stdout` and `/dev/stderr` open the file of the output again.
@@ -137,7 +138,7 @@ pub(super) fn restrict_thread(access: &LandlockAccess, proxy: u16) -> Result<(),
 
 /// Other systems have no Landlock.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn restrict_thread(_access: &LandlockAccess, _proxy: u16) -> Result<(), String> {
+pub(super) fn restrict_thread(_access: &LandlockAccess, _proxy: Option<u16>) -> Result<(), String> {
     Err("Landlock needs Linux".to_owned())
 }
 

@@ -9,6 +9,7 @@ mod address;
 mod agent_git_mounts;
 mod bwrap;
 mod confine;
+mod confined_git;
 mod egress;
 mod environment;
 mod hidden_paths;

@@ -21,6 +21,7 @@ use tokio::{
 
 use super::{
     confine::{SandboxLimits, refuse_calls, refuse_sockets},
+    confined_git::{CONFINED_FLAG, execute_confined},
     landlock_level::{self, LandlockAccess},
 };
 
@@ -63,7 +64,13 @@ struct Args {
 /// The body of the hidden subcommand that runs in the sandbox. `args` follow the subcommand's name. Exits with the code
 /// of the program, or with 128 plus the signal that ended it.
 pub fn sandbox_main(args: impl Iterator<Item = OsString>) -> ExitCode {
-    let Some(parsed) = parse_args(args) else {
+    let args: Vec<OsString> = args.collect();
+    if let [flag, confined @ ..] = &args[..]
+        && flag == CONFINED_FLAG
+    {
+        return execute_confined(confined);
+    }
+    let Some(parsed) = parse_args(args.into_iter()) else {
         return print_failure("invalid arguments: only cuegate starts this command", 2);
     };
     // Otherwise the program could read the memory of this process, or write to its open files.
@@ -197,7 +204,7 @@ fn read_access(file: &Path) -> Result<LandlockAccess, String> {
 fn start_program(mut command: Command, access: Option<(LandlockAccess, u16)>) -> io::Result<i32> {
     let started = std::thread::Builder::new().spawn(move || {
         if let Some((access, proxy)) = access {
-            landlock_level::restrict_thread(&access, proxy).map_err(io::Error::other)?;
+            landlock_level::restrict_thread(&access, Some(proxy)).map_err(io::Error::other)?;
             refuse_sockets().map_err(io::Error::other)?;
         }
         refuse_calls().map_err(io::Error::other)?;

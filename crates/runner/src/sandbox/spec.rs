@@ -79,7 +79,7 @@ pub struct Sandbox {
     policy: flow::model::sandbox::SandboxPolicy,
     options: SandboxOptions,
     /// How to start our own binary in the sandbox.
-    shim: Shim,
+    pub(super) shim: Shim,
     /// The visible files and folders. Found once, before an agent can change a folder of `PATH`.
     shown: Vec<PathBuf>,
     /// The hidden files and folders inside of visible ones.

@@ -41,6 +41,9 @@ pub enum WorktreeError {
         /// The time limit.
         seconds: u64,
     },
+    /// The run is being stopped.
+    #[error("stopped")]
+    Stopped,
     /// A file that git does not ignore is too large for a snapshot.
     #[error("failed to take a snapshot in time: `{path}` has {} GiB", bytes >> 30)]
     TooLarge {

@@ -89,17 +89,32 @@ pub(super) struct Git {
     settings: Vec<&'static str>,
     timeout: Duration,
     hooks: bool,
+    /// The git folder that it works on instead, and the words of the command that confines it.
+    confined: Option<(PathBuf, Vec<OsString>)>,
+    /// The limit of the memory that it may allocate, in bytes.
+    memory_max: Option<u64>,
 }
 
 impl Git {
     pub fn new(dir: &Path) -> Git {
         let (env, settings) = (Vec::new(), Vec::new());
-        Git { dir: dir.to_owned(), repository: None, env, settings, timeout: TIMEOUT, hooks: false }
+        let (dir, confined, memory_max) = (dir.to_owned(), None, None);
+        Git { dir, repository: None, env, settings, timeout: TIMEOUT, hooks: false, confined, memory_max }
     }
 
     /// Git in the working tree of a repository.
     pub fn in_repository(repository: Repository) -> Git {
         Git { repository: Some(repository.clone()), ..Git::new(&repository.top) }
+    }
+
+    /// Git in a git folder that agents write, which obeys what they left there. `words` is the command that confines it.
+    pub fn confined_to(git_dir: &Path, words: Vec<OsString>) -> Git {
+        Git { confined: Some((git_dir.to_owned(), words)), ..Git::new(Path::new("/")) }
+    }
+
+    /// Limits the memory that it may allocate, in bytes: what it reads may be made to take all.
+    pub fn limited_to(self, memory_max: u64) -> Git {
+        Git { memory_max: Some(memory_max), ..self }
     }
 
     /// Sets a variable.
@@ -188,6 +203,14 @@ impl Git {
         self.run_with(args, b"")
     }
 
+    /// Starts git with pipes for its input and outputs, in a process group of its own.
+    pub fn spawn<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Child, WorktreeError> {
+        let mut command = self.command(args)?;
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        tracing::debug!(command = %loggable_arguments(args), dir = %self.dir.display(), "git");
+        command.spawn().map_err(WorktreeError::Start)
+    }
+
     /// As [`Git::run`], with a file as the input.
     pub fn run_file<S: AsRef<OsStr>>(&self, args: &[S], file: File) -> Result<Vec<u8>, WorktreeError> {
         let output = self.output_once(args, Input::File(file))?;
@@ -222,11 +245,12 @@ impl Git {
     }
 
     fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<Command, WorktreeError> {
-        let mut command = Command::new(locate_git());
+        let mut command = self.program();
         clear_variables(&mut command);
         let first = args.first().map_or(OsStr::new(""), |first| first.as_ref());
         let repository = match &self.repository {
             Some(known) => Some(known.clone()),
+            None if self.confined.is_some() => None,
             None => Repository::find(&self.dir)?,
         };
         let uses_network = NETWORK.iter().any(|command| first == *command);
@@ -246,6 +270,12 @@ impl Git {
                 command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
             }
         }
+        if let Some((git_dir, _)) = &self.confined {
+            // The working tree is not there, and its path may be in the settings.
+            command.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", "/");
+            command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+            command.args(["-c", "safe.directory=*"]);
+        }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.arg("--no-pager");
         for setting in SETTINGS.iter().chain(&self.settings) {
@@ -257,6 +287,25 @@ impl Git {
         Ok(command)
     }
 }
+
+impl Git {
+    /// The program that is started, with the arguments before those of git.
+    fn program(&self) -> Command {
+        let words = self.confined.iter().flat_map(|(_, words)| words.iter().cloned());
+        let mut words: Vec<OsString> = words.chain([locate_git().into_os_string()]).collect();
+        if let Some(bytes) = self.memory_max {
+            let kib = (bytes >> 10).to_string();
+            let limited = ["/bin/sh", "-c", LIMITED, &kib].map(OsString::from);
+            words.splice(0..0, limited);
+        }
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        command
+    }
+}
+
+/// Limits the memory of a shell in KiB and executes git in its place.
+const LIMITED: &str = "ulimit -d \"$0\" && exec \"$@\"";
 
 /// The standard input of git.
 enum Input<'i> {

@@ -3,16 +3,19 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
+    io,
     path::{Path, PathBuf},
 };
 
-use super::agent_git::{read_refs, write_whole};
+use rustix::fs::FileType;
+
+use super::agent_git::{LinkProtection, read_refs};
 use super::error::{WorktreeError, io_at};
 use super::git::Git;
 use super::git_state::{checked_out_elsewhere, keep_commit};
 use super::repository::Repository;
 use super::snapshots::snapshot::Trees;
+use crate::beneath::FolderHandle;
 
 /// Files that decide what git does, folders of an unfinished rebase, and the log of the stash.
 const FILES: [&str; 10] = [
@@ -22,11 +25,19 @@ const FILES: [&str; 10] = [
     "config.worktree",
     "info/attributes",
     "info/exclude",
-    "logs/refs/stash",
+    STASH_LOG,
     "rebase-apply",
     "rebase-merge",
     "shallow",
 ];
+/// Those of them that decide which programs git starts, and where it finds its settings.
+const SETTINGS: [&str; 4] = ["commondir", "config", "config.worktree", "info/attributes"];
+/// The log of the stash.
+const STASH_LOG: &str = "logs/refs/stash";
+/// The folder of hooks.
+const HOOKS: &str = "hooks";
+/// How deep the folders of submodules are searched: their names may contain slashes.
+const MODULES_DEPTH: usize = 12;
 /// The limit of the size of a file that is kept, in bytes.
 const FILE_MAX: u64 = 4 << 20;
 
@@ -37,8 +48,30 @@ pub struct HeldRepository {
     refs: BTreeMap<String, String>,
     /// The entries of the index whose files git does not look at.
     unseen: BTreeSet<Vec<u8>>,
-    /// The files with their contents; `None` for one that was missing.
-    files: BTreeMap<PathBuf, Option<Vec<u8>>>,
+    folders: Vec<GitFolder>,
+    /// The files, by their folder and their path below it.
+    files: BTreeMap<(PathBuf, PathBuf), HeldEntry>,
+    /// The `.git` files of submodules.
+    links: LinkProtection,
+}
+
+/// A git folder whose files are held.
+#[derive(Debug, Clone)]
+struct GitFolder {
+    path: PathBuf,
+    /// Of a submodule only that is held which decides what git does.
+    is_module: bool,
+}
+
+/// What is at a path of a git folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum HeldEntry {
+    Missing,
+    File(Vec<u8>),
+    Folder,
+    Link(PathBuf),
+    /// What cannot be put back: a huge file, or none that git makes.
+    Other(FileType, u64),
 }
 
 /// What a command changed and what was put back, in words.
@@ -58,9 +91,11 @@ impl HeldRepository {
     pub fn read(trees: &Trees) -> Result<HeldRepository, WorktreeError> {
         let repository = trees.repository().clone();
         let refs = read_refs(&Git::in_repository(repository.clone()))?;
-        let files = read_files(&repository);
+        let folders = list_git_folders(&repository);
+        let files = read_files(&folders)?;
         let unseen = read_unseen(&Git::in_repository(repository.clone()))?;
-        Ok(HeldRepository { repository, refs, unseen, files })
+        let links = LinkProtection::read(&repository)?;
+        Ok(HeldRepository { repository, refs, unseen, folders, files, links })
     }
 
     /// Puts back what a command changed beside new commits of the checked-out branch and staged files. Branches of other
@@ -86,23 +121,24 @@ impl HeldRepository {
 
     fn put_back_all(&mut self) -> Result<RevertedChanges, WorktreeError> {
         let mut trespass = RevertedChanges::default();
-        let now = read_files(&self.repository);
-        let names: BTreeSet<&PathBuf> = now.keys().chain(self.files.keys()).collect();
-        for path in names {
-            let before = self.files.get(path).cloned().flatten();
-            if now.get(path).cloned().flatten() == before {
+        let now = read_files(&self.folders)?;
+        let names: BTreeSet<&(PathBuf, PathBuf)> = now.keys().chain(self.files.keys()).collect();
+        for name in names {
+            let before = self.files.get(name).unwrap_or(&HeldEntry::Missing);
+            if now.get(name).unwrap_or(&HeldEntry::Missing) == before {
                 continue;
             }
-            match before {
-                Some(bytes) => write_whole(path, &bytes)?,
-                None => remove_entry(path)?,
-            }
-            if path.ends_with("logs/refs/stash") {
+            let (folder, below) = name;
+            put_entry_back(folder, below, before)?;
+            if below == Path::new(STASH_LOG) {
                 continue;
             }
-            let name = path.strip_prefix(&self.repository.common).unwrap_or(path);
-            trespass.forbidden.push(format!("`.git/{}`", name.display()));
+            let path = folder.join(below);
+            let shown = path.strip_prefix(&self.repository.common).unwrap_or(&path);
+            trespass.forbidden.push(format!("`.git/{}`", shown.display()));
         }
+        // Settings of submodules are as they were, so what their `.git` names is.
+        trespass.others.extend(self.links.enforce(&self.repository)?);
         let git = Git::in_repository(self.repository.clone());
         if self.show_unseen(&git)? {
             trespass.forbidden.push("flags of the index that hide files".to_owned());
@@ -147,10 +183,9 @@ impl HeldRepository {
             }
         }
         // Written again: moving the reference adds to its log.
-        for (path, bytes) in self.files.iter().filter(|(path, _)| path.ends_with("logs/refs/stash")) {
-            match bytes {
-                Some(bytes) => write_whole(path, bytes)?,
-                None => remove_entry(path)?,
+        for ((folder, below), before) in &self.files {
+            if below == Path::new(STASH_LOG) {
+                put_entry_back(folder, below, before)?;
             }
         }
         self.refs = kept;
@@ -181,31 +216,80 @@ fn read_unseen(git: &Git) -> Result<BTreeSet<Vec<u8>>, WorktreeError> {
     Ok(entries.collect())
 }
 
-/// Removes what a command made. It may be a folder.
-fn remove_entry(path: &Path) -> Result<(), WorktreeError> {
-    match path.symlink_metadata() {
-        Err(_) => Ok(()),
-        Ok(about) if about.is_dir() => fs::remove_dir_all(path).map_err(io_at("remove", path)),
-        Ok(_) => fs::remove_file(path).map_err(io_at("remove", path)),
-    }
+/// Puts an entry of a git folder back.
+fn put_entry_back(folder: &Path, below: &Path, before: &HeldEntry) -> Result<(), WorktreeError> {
+    let put_back = || -> io::Result<()> {
+        let handle = FolderHandle::open(folder)?;
+        if let Some(parent) = below.parent() {
+            handle.force_folder(parent)?;
+        }
+        if handle.state_of(below)?.is_some_and(|state| state.is_folder() && *before != HeldEntry::Folder) {
+            handle.remove_all(below)?;
+        }
+        match before {
+            HeldEntry::Missing => handle.remove(below),
+            HeldEntry::File(bytes) => handle.write(below, bytes),
+            HeldEntry::Folder => handle.force_folder(below).map(drop),
+            HeldEntry::Link(target) => handle.write_link(target, below),
+            HeldEntry::Other(..) => Ok(()),
+        }
+    };
+    put_back().map_err(io_at("put back", &folder.join(below)))
 }
 
-/// The files with their contents.
-fn read_files(repository: &Repository) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
-    let hooks = fs::read_dir(repository.common.join("hooks")).into_iter().flatten().flatten();
-    let hooks = hooks.map(|entry| entry.path());
-    let hooks = hooks.filter(|path| path.extension().is_none_or(|extension| extension != "sample"));
-    let folders = [&repository.common, &repository.git_dir];
-    let named = folders.into_iter().flat_map(|folder| FILES.iter().map(move |name| folder.join(name)));
-    // The files by which git knows a linked worktree are as they were made.
-    named.chain(hooks).map(|path| (path.clone(), read_file(&path))).collect()
+/// The git folders whose files are held: the shared one, that of the working tree, and those of submodules.
+fn list_git_folders(repository: &Repository) -> Vec<GitFolder> {
+    let mut folders = vec![GitFolder { path: repository.common.clone(), is_module: false }];
+    if repository.git_dir != repository.common {
+        folders.push(GitFolder { path: repository.git_dir.clone(), is_module: false });
+    }
+    let mut unread: Vec<(PathBuf, usize)> = vec![(repository.git_dir.join("modules"), 0)];
+    while let Some((folder, depth)) = unread.pop() {
+        let Ok(handle) = FolderHandle::open(&folder) else { continue };
+        for (name, kind) in handle.list(Path::new("")).unwrap_or_default() {
+            if !kind.is_dir() || depth > MODULES_DEPTH {
+                continue;
+            }
+            let inner = folder.join(&name);
+            let head = handle.state_of(&Path::new(&name).join("HEAD"));
+            if head.is_ok_and(|head| head.is_some()) {
+                unread.push((inner.join("modules"), depth + 1));
+                folders.push(GitFolder { path: inner, is_module: true });
+            } else {
+                unread.push((inner, depth + 1));
+            }
+        }
+    }
+    folders
 }
 
-/// The content of a regular file. A link or a huge file counts as one with other content.
-fn read_file(path: &Path) -> Option<Vec<u8>> {
-    let about = path.symlink_metadata().ok()?;
-    if !about.is_file() || about.len() > FILE_MAX {
-        return Some(format!("{:?} {}", about.file_type(), about.len()).into_bytes());
+/// The files in these git folders that are held.
+fn read_files(folders: &[GitFolder]) -> Result<BTreeMap<(PathBuf, PathBuf), HeldEntry>, WorktreeError> {
+    let mut files = BTreeMap::new();
+    for GitFolder { path: folder, is_module } in folders {
+        let Ok(handle) = FolderHandle::open(folder) else { continue };
+        let hooks = handle.list(Path::new(HOOKS)).map_err(io_at("read", &folder.join(HOOKS)))?;
+        let hooks = hooks.into_iter().map(|(name, _)| Path::new(HOOKS).join(name));
+        let hooks = hooks.filter(|path| path.extension().is_none_or(|extension| extension != "sample"));
+        let held: &[&str] = if *is_module { &SETTINGS } else { &FILES };
+        let names = held.iter().map(PathBuf::from).chain([PathBuf::from(HOOKS)]).chain(hooks);
+        for below in names {
+            // The files by which git knows a linked worktree are as they were made.
+            let entry = read_entry(&handle, &below).map_err(io_at("read", &folder.join(&below)))?;
+            files.insert((folder.clone(), below), entry);
+        }
     }
-    fs::read(path).ok()
+    Ok(files)
+}
+
+fn read_entry(folder: &FolderHandle, below: &Path) -> io::Result<HeldEntry> {
+    Ok(match folder.state_of(below)? {
+        None => HeldEntry::Missing,
+        Some(state) if state.is_folder() => HeldEntry::Folder,
+        Some(state) if state.is_file() && state.size <= FILE_MAX => {
+            folder.read(below, FILE_MAX).map_or(HeldEntry::Other(state.kind, state.size), HeldEntry::File)
+        }
+        Some(state) if state.kind == FileType::Symlink => HeldEntry::Link(folder.read_link(below)?),
+        Some(state) => HeldEntry::Other(state.kind, state.size),
+    })
 }

@@ -29,7 +29,7 @@ mod state_pack;
 mod sweep;
 mod tree_edit;
 
-pub use agent_git::{AgentGit, GitFolderReach, TakeOverReport};
+pub use agent_git::{AgentGit, GitFolderReach, StopFlag, TakeOverReport};
 pub use branch_worktree::{current_branch, find_review_base, is_dirty, same_repository};
 pub use changes::{Change, ChangeKind, ChangeSize};
 pub use error::WorktreeError;

@@ -1,27 +1,42 @@
 //! Repositories inside the working tree that git of the user enters by itself: those of submodules, and of whatever the
 //! index has as a submodule. Their `.git` names the settings that it obeys, and agents write in the tree.
+//!
+//! Whether a `.git` may stay is decided by its bytes and never by where it leads: git may read it differently, and what it
+//! names may change later.
 
 use std::{
     collections::BTreeMap,
-    fs,
+    ffi::OsStr,
+    io,
     path::{Path, PathBuf},
 };
 
-use super::{RepositoryPair, write_dot_git_file};
-use crate::worktree::{
-    error::{WorktreeError, io_at},
-    tree_edit::GITLINK,
+use super::{DOT_GIT, RepositoryPair, SeedRecord, dot_git_text, is_missing};
+use crate::{
+    beneath::FolderHandle,
+    worktree::{
+        error::{WorktreeError, io_at},
+        repository::Repository,
+        tree_edit::GITLINK,
+    },
 };
 
-/// What the `.git` of a folder is.
-fn state_of_dot(folder: &Path) -> String {
-    let dot = folder.join(".git");
-    match dot.symlink_metadata() {
-        Err(_) => String::new(),
-        Ok(about) if about.is_file() => fs::read_to_string(&dot).unwrap_or_default(),
-        Ok(about) if about.is_dir() => "a folder".to_owned(),
-        Ok(_) => "a link".to_owned(),
-    }
+/// The limit of the size of a `.git` file, in bytes.
+const DOT_MAX: u64 = 64 << 10;
+/// How a `.git` is recorded that is a folder: a repository of the user inside of another one.
+const FOLDER: &str = "a folder";
+/// How many names are tried for a `.git` that is put aside.
+const ASIDE_MAX: usize = 10_000;
+
+/// The text of a `.git`: empty if there is none. `None` if it is neither a file with text nor a folder.
+fn text_of_dot(folder: &FolderHandle) -> io::Result<Option<String>> {
+    let dot = Path::new(DOT_GIT);
+    Ok(match folder.state_of(dot)? {
+        None => Some(String::new()),
+        Some(state) if state.is_folder() => Some(FOLDER.to_owned()),
+        Some(state) if state.is_file() => folder.read_text(dot, DOT_MAX).ok(),
+        Some(_) => None,
+    })
 }
 
 /// The folders of the working tree that a listing of the index has as submodules.
@@ -34,66 +49,158 @@ pub(super) fn links_of(listed: &[u8]) -> Vec<String> {
     entries.collect()
 }
 
-impl RepositoryPair {
-    /// The `.git` of each submodule of the user's index.
-    pub(super) fn read_dots(&self, links: &[String]) -> BTreeMap<String, String> {
-        links.iter().map(|link| (link.clone(), state_of_dot(&self.real.top.join(link)))).collect()
+/// Renames the `.git` of a folder. Returns its new name.
+pub(super) fn move_dot(folder: &FolderHandle) -> io::Result<String> {
+    let rename = || {
+        for number in 1..=ASIDE_MAX {
+            let name = format!(".git.by-agent-{number}");
+            match folder.rename(Path::new(DOT_GIT), OsStr::new(&name)) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                renamed => return renamed.map(|()| name),
+            }
+        }
+        Err(io::ErrorKind::AlreadyExists.into())
+    };
+    match rename() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            folder.open_up()?;
+            rename()
+        }
+        renamed => renamed,
+    }
+}
+
+/// The submodules of a working tree, and the texts that their `.git` files may have.
+#[derive(Debug, Clone, Default)]
+pub(in crate::worktree) struct LinkProtection {
+    /// The text of each `.git` before any agent wrote in the tree.
+    before: BTreeMap<String, String>,
+}
+
+impl LinkProtection {
+    /// Reads what is there now, before the first call of an agent.
+    ///
+    /// # Errors
+    /// When git cannot list the index, or a folder cannot be read.
+    pub(in crate::worktree) fn read(repository: &Repository) -> Result<LinkProtection, WorktreeError> {
+        let links = list_links(repository)?;
+        Ok(LinkProtection { before: read_dots(repository, &links)? })
     }
 
-    /// Puts back the `.git` of submodules that agents replaced. Returns what was done, in words.
-    pub(super) fn put_dots_back(
-        &self,
-        dots: &BTreeMap<String, String>,
-    ) -> Result<Vec<String>, WorktreeError> {
+    /// Puts aside each `.git` of a submodule of the index that was not there, and writes those that were replaced. Returns
+    /// what was done, in words.
+    ///
+    /// # Errors
+    /// When git cannot list the index, or a `.git` cannot be put aside.
+    pub(in crate::worktree) fn enforce(&self, repository: &Repository) -> Result<Vec<String>, WorktreeError> {
         let mut moved = Vec::new();
-        for (link, before) in dots {
-            let folder = self.real.top.join(link);
-            if state_of_dot(&folder) == *before || !is_real_folder(&self.real.top, link) {
-                continue;
-            }
-            if let Some(what) = self.move_dot(link)? {
-                moved.push(what);
-            }
-            if before.starts_with("gitdir:") && folder.is_dir() {
-                write_dot_git_file(&folder, before)?;
-            }
+        for link in list_links(repository)? {
+            // Agents may have made the folder of a submodule in `.git` as well, so no other text is trusted.
+            moved.extend(enforce_link(repository, &link, self.before.get(&link), &[])?);
+        }
+        Ok(moved)
+    }
+}
+
+fn list_links(repository: &Repository) -> Result<Vec<String>, WorktreeError> {
+    let git = crate::worktree::git::Git::in_repository(repository.clone());
+    Ok(links_of(&git.run(&["ls-files", "--stage", "-z"])?))
+}
+
+fn read_dots(repository: &Repository, links: &[String]) -> Result<BTreeMap<String, String>, WorktreeError> {
+    let top = open_top(repository)?;
+    let mut dots = BTreeMap::new();
+    for link in links {
+        if let Ok(folder) = top.folder(Path::new(link))
+            && let Ok(Some(text)) = text_of_dot(&folder)
+            && !text.is_empty()
+        {
+            dots.insert(link.clone(), text);
+        }
+    }
+    Ok(dots)
+}
+
+/// Lets the `.git` of a submodule be the one that was there before the first call, or the file that git writes for a
+/// submodule of the user. Any other one is put aside. Returns what was done, in words.
+fn enforce_link(
+    repository: &Repository,
+    link: &str,
+    before: Option<&String>,
+    of_git: &[String],
+) -> Result<Option<String>, WorktreeError> {
+    let top = open_top(repository)?;
+    let dot = repository.top.join(link).join(DOT_GIT);
+    let failed = |doing| io_at(doing, &dot);
+    let folder = match top.folder(Path::new(link)) {
+        // Git of the user does not enter it either: it does not follow links, and has the same rights.
+        Err(error) if is_missing(&error) || error.kind() == io::ErrorKind::PermissionDenied => {
+            return Ok(None);
+        }
+        folder => folder.map_err(failed("open"))?,
+    };
+    let text = text_of_dot(&folder).map_err(failed("read"))?;
+    let is_ours = |text: &String| Some(text) == before || of_git.contains(text);
+    if text.as_ref().is_some_and(is_ours) {
+        return Ok(None);
+    }
+    let is_there = text.as_ref().is_none_or(|text| !text.is_empty());
+    let moved = if is_there { Some(move_dot(&folder).map_err(failed("rename"))?) } else { None };
+    // One that is missing is written again only if it was there.
+    let wanted = before.or(of_git.first().filter(|_| is_there));
+    if let Some(text) = wanted.filter(|text| text.starts_with("gitdir:")) {
+        folder.write(Path::new(DOT_GIT), text.as_bytes()).map_err(failed("write"))?;
+    }
+    Ok(moved.map(|name| format!("the repository in `{link}`, whose `.git` is now `{name}`")))
+}
+
+fn open_top(repository: &Repository) -> Result<FolderHandle, WorktreeError> {
+    FolderHandle::open(&repository.top).map_err(io_at("open", &repository.top))
+}
+
+/// The texts that git writes into the `.git` file of a submodule: with a relative path, or an absolute one. None if the
+/// user has no repository of that submodule.
+fn texts_by_git(repository: &Repository, link: &str) -> Vec<String> {
+    let module = repository.git_dir.join("modules").join(link);
+    if !module.join("HEAD").is_file() {
+        return Vec::new();
+    }
+    let relative = relative_path(&repository.top.join(link), &module);
+    vec![dot_git_text(&relative), dot_git_text(&module)]
+}
+
+/// The path from one folder to another; both are absolute and without links.
+fn relative_path(from: &Path, to: &Path) -> PathBuf {
+    let shared = from.components().zip(to.components()).take_while(|(one, other)| one == other).count();
+    let up = from.components().skip(shared).map(|_| Path::new(".."));
+    up.chain(to.components().skip(shared).map(|part| Path::new(part.as_os_str()))).collect()
+}
+
+impl RepositoryPair {
+    /// The text of the `.git` of each submodule.
+    pub(super) fn read_dots(&self, links: &[String]) -> Result<BTreeMap<String, String>, WorktreeError> {
+        read_dots(&self.real, links)
+    }
+
+    /// Protects git of the user from what agents put in place of the `.git` of its submodules. Returns what was done, in
+    /// words.
+    ///
+    /// # Errors
+    /// When a `.git` cannot be put aside.
+    pub(super) fn enforce_links(&self, known: &SeedRecord) -> Result<Vec<String>, WorktreeError> {
+        let mut moved = Vec::new();
+        for link in &known.links {
+            moved.extend(self.enforce_link(known, link)?);
         }
         Ok(moved)
     }
 
-    /// Moves the `.git` of a folder that becomes a submodule by a commit of an agent, unless it names a repository of the
-    /// user.
-    pub(super) fn move_new_dot(&self, link: &str) -> Result<Option<String>, WorktreeError> {
-        let folder = self.real.top.join(link);
-        let named = state_of_dot(&folder);
-        let named = named.strip_prefix("gitdir:").map(|named| folder.join(named.trim()));
-        let is_of_user = named.is_some_and(|named| {
-            let common = fs::canonicalize(&self.real.common);
-            fs::canonicalize(named).is_ok_and(|named| common.is_ok_and(|common| named.starts_with(common)))
-        });
-        if is_of_user || !is_real_folder(&self.real.top, link) { Ok(None) } else { self.move_dot(link) }
+    pub(super) fn enforce_link(
+        &self,
+        known: &SeedRecord,
+        link: &str,
+    ) -> Result<Option<String>, WorktreeError> {
+        let before = known.dots.as_ref().and_then(|dots| dots.get(link));
+        enforce_link(&self.real, link, before, &texts_by_git(&self.real, link))
     }
-
-    fn move_dot(&self, link: &str) -> Result<Option<String>, WorktreeError> {
-        let folder = self.real.top.join(link);
-        let dot = folder.join(".git");
-        if dot.symlink_metadata().is_err() {
-            return Ok(None);
-        }
-        let free = (1..).map(|n| folder.join(format!(".git.by-agent-{n}")));
-        let free: PathBuf =
-            free.into_iter().find(|path| path.symlink_metadata().is_err()).unwrap_or_default();
-        fs::rename(&dot, &free).map_err(io_at("rename", &dot))?;
-        let name = free.file_name().unwrap_or_default().display().to_string();
-        Ok(Some(format!("the repository in `{link}`, whose `.git` is now `{name}`")))
-    }
-}
-
-/// Whether no folder of a path is a link, which would lead elsewhere.
-fn is_real_folder(top: &Path, link: &str) -> bool {
-    let mut at = top.to_owned();
-    Path::new(link).components().all(|part| {
-        at.push(part);
-        at.symlink_metadata().is_ok_and(|about| about.is_dir())
-    })
 }

@@ -6,15 +6,19 @@
 //! everything else stays here. `docs/internals/design/0007-agent-git.md` has the reasons and measurements.
 
 mod inner_repositories;
+mod large_files;
+mod receive;
 mod seed;
 mod take_over;
 mod visible_settings;
+mod wire;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs, io,
     os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
+    time::Duration,
 };
 
 use serde::{Deserialize, Serialize};
@@ -22,11 +26,17 @@ use serde::{Deserialize, Serialize};
 use super::error::{WorktreeError, io_at};
 use super::git::Git;
 use super::repository::Repository;
-use super::snapshots::snapshot::{Trees, quote_list_path};
+use super::snapshots::snapshot::{Trees, fnv_digest_of_bytes};
+use crate::beneath::{FolderHandle, is_missing};
+use crate::confinement::{Confinement, ReachedPaths};
 
+pub(super) use inner_repositories::LinkProtection;
 pub use take_over::TakeOverReport;
 pub(super) use take_over::describe_ref;
+pub use wire::StopFlag;
 
+/// What makes a folder the working tree of a repository.
+const DOT_GIT: &str = ".git";
 /// The folder in a git folder of an agent where the user's objects are.
 const BORROWED: &str = "alt";
 /// The extension of the file beside a git folder with what it was made from.
@@ -34,8 +44,17 @@ const RECORD: &str = "json";
 /// The extension of the file beside a git folder with its path, the worktree and the text of the `.git` file there that it
 /// replaces, a line each.
 const NAMED: &str = "replaced";
+/// The extension of the folder beside a git folder with those of submodules. Their names are ours, and no agent writes in
+/// the folder itself.
+const MODULES: &str = "modules";
 /// The depth of folders of submodules that are searched: their names may contain slashes.
 const SUBMODULE_DEPTH: usize = 6;
+/// The limit of alternates of alternates that are followed, as in git.
+const ALTERNATES_DEPTH: usize = 5;
+/// The time limit of a git command on the folder of agents.
+const CONFINED_TIMEOUT: Duration = Duration::from_secs(60);
+/// The limit of the memory that it may allocate, in bytes.
+const CONFINED_MEMORY_MAX: u64 = 4 << 30;
 
 /// The git folder of the agents of one run.
 #[derive(Debug)]
@@ -47,8 +66,15 @@ pub struct AgentGit {
     record: PathBuf,
     /// How programs find it.
     reach: GitFolderReach,
+    /// How our own git is confined on it.
+    confinement: Confinement,
     /// The number of commands that use it now.
     users: usize,
+    /// The repository and its submodules when the first of these commands began. Commands that begin later get the same
+    /// mounts, because agents may change the folders meanwhile.
+    used: Vec<RepositoryPair>,
+    /// Folders of submodules that were missing in the working tree, and were made so that a mount can seal them.
+    made: Vec<String>,
 }
 
 /// How programs find the git folder.
@@ -67,8 +93,6 @@ pub(crate) struct GitMounts {
     pub(crate) over: PathBuf,
     /// What is mounted there.
     pub(crate) from: PathBuf,
-    /// The working tree of the repository.
-    pub(crate) top: PathBuf,
 }
 
 impl GitMounts {
@@ -82,11 +106,14 @@ impl GitMounts {
 }
 
 /// A repository of the user and the folder that stands in for its shared folder.
+#[derive(Debug, Clone)]
 struct RepositoryPair {
     real: Repository,
     folder: PathBuf,
     /// The path of a submodule; empty for the repository of the run.
     name: String,
+    /// How our own git is confined on the folder.
+    confinement: Confinement,
 }
 
 /// What a git folder was last made from, to notice what changed since, on either side.
@@ -100,8 +127,10 @@ struct SeedRecord {
     files: BTreeMap<String, Stamp>,
     /// The digest of the entries of the user's index.
     entries: String,
-    /// The `.git` of each submodule in the user's index, at the start of the last call.
-    dots: BTreeMap<String, String>,
+    /// The submodules in the user's index.
+    links: Vec<String>,
+    /// The text of the `.git` of each before the first call: no agent has written it.
+    dots: Option<BTreeMap<String, String>>,
     /// What HEAD named, in a repository that keeps it elsewhere than in its file.
     head: String,
     /// The settings that were written.
@@ -142,7 +171,14 @@ impl AgentGit {
     pub fn new(trees: &Trees, folder: &Path, reach: GitFolderReach) -> AgentGit {
         let record = folder.with_extension(RECORD);
         let repository = trees.repository().clone();
-        AgentGit { repository, folder: folder.to_owned(), record, reach, users: 0 }
+        let (confinement, used, made) = (Confinement::None, Vec::new(), Vec::new());
+        AgentGit { repository, folder: folder.to_owned(), record, reach, confinement, users: 0, used, made }
+    }
+
+    /// Confines our own git where it reads what agents left.
+    #[must_use]
+    pub fn confined(self, confinement: Confinement) -> AgentGit {
+        AgentGit { confinement, ..self }
     }
 
     /// Brings it up to date with the repository of the user, whose changes win over those of agents. Call it before a
@@ -152,11 +188,15 @@ impl AgentGit {
     /// When git fails or a file cannot be written.
     pub fn begin(&mut self) -> Result<(), WorktreeError> {
         self.seed(false)?;
+        if self.users == 0 {
+            self.used = self.find_pairs();
+            self.make_link_folders();
+        }
         if self.reach == GitFolderReach::Named {
             let (top, text) = (&self.repository.top, dot_git_text(&self.repository.git_dir));
             let named = format!("{}\n{}\n{text}", real_path(&self.folder).display(), top.display());
             write_whole(&self.folder.with_extension(NAMED), named.as_bytes())?;
-            write_dot_git(&self.repository.top, &dot_git_text(&self.main_pair().own()))?;
+            write_dot_git(top, &dot_git_text(&self.main_pair().own()))?;
         }
         self.users += 1;
         Ok(())
@@ -170,6 +210,13 @@ impl AgentGit {
         self.users = self.users.saturating_sub(1);
         if self.users > 0 {
             return Ok(());
+        }
+        self.used.clear();
+        if let Ok(top) = FolderHandle::open(&self.repository.top) {
+            for link in std::mem::take(&mut self.made) {
+                // Only if it is empty.
+                let _ = top.remove_empty(Path::new(&link));
+            }
         }
         AgentGit::restore_name(&self.folder)
     }
@@ -200,6 +247,7 @@ impl AgentGit {
         if folder.is_dir() && record.values().all(|seeded| seeded.named.is_empty()) {
             // A failure only costs disk space.
             let _ = fs::remove_dir_all(folder);
+            let _ = fs::remove_dir_all(folder.with_extension(MODULES));
             let _ = fs::remove_file(folder.with_extension(RECORD));
         }
     }
@@ -218,9 +266,9 @@ impl AgentGit {
         self.folder.is_dir()
     }
 
-    /// The index that agents see, if there is one.
-    pub fn index(&self) -> PathBuf {
-        self.main_pair().own().join("index")
+    /// The index that agents see, if there is one: their folder, and its path below it.
+    pub fn index(&self) -> (PathBuf, PathBuf) {
+        (self.folder.clone(), self.main_pair().own_below().join("index"))
     }
 
     /// The shared folder of the repository of the user.
@@ -243,58 +291,110 @@ impl AgentGit {
         self.reach
     }
 
-    /// The mounts that show it, and those of submodules, which are inside of it.
+    /// The mounts that show it, and those of submodules, which are beside it.
     pub(crate) fn mounts(&self) -> Vec<GitMounts> {
-        self.pairs()
-            .into_iter()
-            .map(|pair| GitMounts { over: pair.real.common, from: pair.folder, top: pair.real.top })
-            .collect()
+        let pairs = self.pairs();
+        pairs.into_iter().map(|pair| GitMounts { over: pair.real.common, from: pair.folder }).collect()
     }
 
-    /// The folders of submodules that are not checked out. A repository that an agent made there would be one that git of
-    /// the user enters.
-    pub(crate) fn empty_submodules(&self) -> Vec<PathBuf> {
+    /// Paths of the working tree that no command may change, because git of the user obeys what is in there: the `.git` of
+    /// submodules, and folders of those that are not checked out.
+    pub(crate) fn sealed_links(&self) -> Vec<PathBuf> {
         let mut record = self.read_record();
-        let known = record.remove("").unwrap_or_default();
-        let empty = known.dots.into_iter().filter(|(_, dot)| dot.is_empty());
-        empty.map(|(link, _)| self.repository.top.join(link)).filter(|path| path.is_dir()).collect()
+        let links = record.remove("").unwrap_or_default().links;
+        let Ok(top) = FolderHandle::open(&self.repository.top) else { return Vec::new() };
+        let sealed = links.iter().filter_map(|link| {
+            let dot = Path::new(link).join(".git");
+            match top.state_of(&dot).ok()? {
+                Some(state) if state.is_file() || state.is_folder() => Some(dot),
+                Some(_) => None,
+                None => top.state_of(Path::new(link)).ok()??.is_folder().then(|| PathBuf::from(link)),
+            }
+        });
+        sealed.map(|below| self.repository.top.join(below)).collect()
+    }
+
+    /// Makes the folders of submodules that are missing in the working tree, so that they can be sealed.
+    fn make_link_folders(&mut self) {
+        if self.reach != GitFolderReach::Mounted {
+            return;
+        }
+        let links = self.read_record().remove("").unwrap_or_default().links;
+        let Ok(top) = FolderHandle::open(&self.repository.top) else { return };
+        for link in links {
+            let is_missing = top.state_of(Path::new(&link)).is_ok_and(|state| state.is_none());
+            if is_missing && top.create_folder(Path::new(&link)).is_ok() {
+                self.made.push(link);
+            }
+        }
     }
 
     fn main_pair(&self) -> RepositoryPair {
-        RepositoryPair { real: self.repository.clone(), folder: self.folder.clone(), name: String::new() }
+        RepositoryPair {
+            real: self.repository.clone(),
+            folder: self.folder.clone(),
+            name: String::new(),
+            confinement: self.confinement.clone(),
+        }
     }
 
-    /// The repository of the run and those of its submodules.
+    /// The repository of the run and those of its submodules, as they were when the commands in progress began.
     fn pairs(&self) -> Vec<RepositoryPair> {
+        if self.users > 0 { self.used.clone() } else { self.find_pairs() }
+    }
+
+    fn find_pairs(&self) -> Vec<RepositoryPair> {
         let mut pairs = vec![self.main_pair()];
         if self.reach == GitFolderReach::Mounted {
-            let own = self.main_pair().own();
-            let modules = self.repository.git_dir.join("modules");
-            self.add_submodules(&modules, &own.join("modules"), SUBMODULE_DEPTH, &mut pairs);
+            self.add_submodules(&self.repository.git_dir.join("modules"), SUBMODULE_DEPTH, &mut pairs);
         }
         pairs
     }
 
-    fn add_submodules(&self, from: &Path, to: &Path, depth: usize, pairs: &mut Vec<RepositoryPair>) {
+    /// Adds the repositories of submodules in a folder of the user's git folder.
+    fn add_submodules(&self, from: &Path, depth: usize, pairs: &mut Vec<RepositoryPair>) {
         let Some(depth) = depth.checked_sub(1) else { return };
         for entry in fs::read_dir(from).into_iter().flatten().flatten() {
             if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 continue;
             }
-            let (real, folder) = (entry.path(), to.join(entry.file_name()));
+            let real = entry.path();
             if !real.join("HEAD").is_file() || !real.join("objects").is_dir() {
-                self.add_submodules(&real, &folder, depth, pairs);
+                self.add_submodules(&real, depth, pairs);
                 continue;
             }
-            let Some(top) = submodule_top(&real).filter(|top| top.starts_with(&self.repository.top)) else {
-                continue;
-            };
-            let name = top.strip_prefix(&self.repository.top).unwrap_or(&top).display().to_string();
+            let Some(name) = self.submodule_path(&real) else { continue };
+            let folder = self.module_folder(&real);
+            let top = self.repository.top.join(&name);
             let repository =
                 Repository { top, git_dir: real.clone(), common: real.clone(), settings_of: None };
-            self.add_submodules(&real.join("modules"), &folder.join("modules"), depth, pairs);
-            pairs.push(RepositoryPair { real: repository, folder, name });
+            let confinement = self.confinement.clone();
+            pairs.push(RepositoryPair {
+                real: repository,
+                folder,
+                name: name.display().to_string(),
+                confinement,
+            });
+            self.add_submodules(&real.join("modules"), depth, pairs);
         }
+    }
+
+    /// The folder of the agents for a submodule: beside that of the repository, under a name that no agent chooses.
+    fn module_folder(&self, real: &Path) -> PathBuf {
+        let below = real.strip_prefix(&self.repository.common).unwrap_or(real);
+        let name = fnv_digest_of_bytes(below.as_os_str().as_encoded_bytes());
+        self.folder.with_extension(MODULES).join(name)
+    }
+
+    /// The path of the working tree of a submodule, which its settings name, below that of the repository. `None` if it is
+    /// elsewhere, or if it is no real folder.
+    fn submodule_path(&self, git_dir: &Path) -> Option<PathBuf> {
+        let settings = super::settings::of_file(&git_dir.join("config")).ok()?;
+        let (_, named) = settings.into_iter().rev().find(|(name, _)| name == "core.worktree")?;
+        let path = normalize_path(&fs::canonicalize(git_dir).ok()?.join(named));
+        let below = path.strip_prefix(&self.repository.top).ok()?.to_owned();
+        let top = FolderHandle::open(&self.repository.top).ok()?;
+        (below.to_str().is_some_and(|below| !below.is_empty()) && top.folder(&below).is_ok()).then_some(below)
     }
 
     fn read_record(&self) -> Record {
@@ -318,29 +418,46 @@ impl RepositoryPair {
         if own.as_os_str().is_empty() { self.folder.clone() } else { self.folder.join(own) }
     }
 
-    /// Git with the branches of the agents. It obeys no settings of theirs.
+    /// A handle of the folder of the agents.
     ///
     /// # Errors
-    /// When the folder holds what git would wait for or what leads out of it.
-    fn agents_git(&self) -> Result<Git, WorktreeError> {
-        let settings_of = Some((self.real.git_dir.clone(), self.real.common.clone()));
-        let top = self.real.top.clone();
-        let repository = Repository { top, git_dir: self.own(), common: self.folder.clone(), settings_of };
-        repository.check_files()?;
-        let git = Git::in_repository(repository)
-            .with(
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-                quote_list_path(self.real.common.join("objects").into()),
-            )
-            .with("GIT_NO_REPLACE_OBJECTS", "1");
-        // Agents can write these files too.
-        let unused = [
-            "core.commitGraph=false",
-            "core.multiPackIndex=false",
-            "pack.useBitmaps=false",
-            "pack.packSizeLimit=0",
-        ];
-        Ok(unused.into_iter().fold(git, Git::setting))
+    /// When it is missing, or a link.
+    fn handle(&self) -> Result<FolderHandle, WorktreeError> {
+        FolderHandle::open(&self.folder).map_err(io_at("open", &self.folder))
+    }
+
+    /// The path of the git folder of the working tree below that of the agents.
+    fn own_below(&self) -> PathBuf {
+        self.real.git_dir.strip_prefix(&self.real.common).unwrap_or(Path::new("")).to_owned()
+    }
+
+    /// Git in the folder of the agents. Whatever it reads there may be an attack: it obeys settings and hooks of theirs,
+    /// and reaches nothing but that folder and the objects of the user.
+    fn agents_git(&self) -> Git {
+        let mut reached = ReachedPaths { read: self.object_folders(), write: vec![self.folder.clone()] };
+        reached.read.retain(|path| path.is_dir());
+        Git::confined_to(&self.own(), self.confinement.words_before(&reached))
+            .with("GIT_NO_REPLACE_OBJECTS", "1")
+            .within(CONFINED_TIMEOUT)
+            .limited_to(CONFINED_MEMORY_MAX)
+    }
+
+    /// The objects of the user, with those of repositories that they are borrowed from.
+    fn object_folders(&self) -> Vec<PathBuf> {
+        let mut folders = vec![self.real.common.join("objects")];
+        let mut unread = folders.clone();
+        for _ in 0..ALTERNATES_DEPTH {
+            let mut next = Vec::new();
+            for folder in unread {
+                let text = fs::read_to_string(folder.join("info/alternates")).unwrap_or_default();
+                let named = text.lines().filter(|line| !line.is_empty() && !line.starts_with(['#', '"']));
+                next.extend(named.filter_map(|line| fs::canonicalize(folder.join(line)).ok()));
+            }
+            next.retain(|folder| !folders.contains(folder));
+            folders.extend(next.iter().cloned());
+            unread = next;
+        }
+        folders
     }
 
     /// Git with the branches and the index of the user.
@@ -358,11 +475,15 @@ pub(super) fn read_refs(git: &Git) -> Result<BTreeMap<String, String>, WorktreeE
     Ok(pairs.map(|(id, name)| (name.to_owned(), id.to_owned())).collect())
 }
 
-/// The working tree of a submodule, which its settings name.
-fn submodule_top(git_dir: &Path) -> Option<PathBuf> {
-    let settings = super::settings::of_file(&git_dir.join("config")).ok()?;
-    let (_, named) = settings.into_iter().rev().find(|(name, _)| name == "core.worktree")?;
-    fs::canonicalize(git_dir.join(named)).ok()
+/// Removes `..` from a path without reading the file system.
+fn normalize_path(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut sum, part| {
+        match part {
+            Component::ParentDir => drop(sum.pop()),
+            part => sum.push(part),
+        }
+        sum
+    })
 }
 
 /// The text of a `.git` file.
@@ -372,26 +493,18 @@ fn dot_git_text(git_dir: &Path) -> String {
 
 /// Writes the `.git` file of a worktree. An agent may have put a folder in its place, which is renamed.
 fn write_dot_git(top: &Path, text: &str) -> Result<(), WorktreeError> {
-    let dot = top.join(".git");
-    let about = dot.symlink_metadata();
-    let is_file = about.as_ref().is_ok_and(fs::Metadata::is_file);
-    if is_file && fs::read_to_string(&dot).is_ok_and(|found| found == text) {
-        return Ok(());
-    }
-    if about.is_ok_and(|about| about.is_dir()) {
-        let aside = (1..).map(|n| top.join(format!(".git.by-agent-{n}")));
-        let aside = aside.into_iter().find(|path| path.symlink_metadata().is_err());
-        fs::rename(&dot, aside.unwrap_or_default()).map_err(io_at("rename", &dot))?;
-    }
-    write_whole(&dot, text.as_bytes())
+    let folder = FolderHandle::open(top).map_err(io_at("open", top))?;
+    let dot = Path::new(DOT_GIT);
+    let write = || {
+        if folder.state_of(dot)?.is_some_and(|state| state.is_folder()) {
+            inner_repositories::move_dot(&folder)?;
+        }
+        folder.write_if_other(dot, text.as_bytes())
+    };
+    write().map_err(io_at("write", &top.join(DOT_GIT)))
 }
 
-/// Writes the `.git` file of a submodule.
-fn write_dot_git_file(folder: &Path, text: &str) -> Result<(), WorktreeError> {
-    write_whole(&folder.join(".git"), text.as_bytes())
-}
-
-/// Replaces a file, or a link, as a whole.
+/// Replaces a file as a whole, in a folder that no agent writes.
 pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), WorktreeError> {
     let partial = path.with_file_name(format!(
         "{}.{}-{:?}",

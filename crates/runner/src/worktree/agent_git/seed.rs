@@ -2,21 +2,24 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fs, io,
-    os::unix::fs::symlink,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
 };
 
 use cuegate_flow::model::BlobRef;
 
 use super::{
-    AgentGit, BORROWED, GitFolderReach, RepositoryPair, SeedRecord, Stamp, inner_repositories::links_of,
-    read_refs, remove_if_present, take_over::ELSEWHERE, visible_settings, write_whole,
+    AgentGit, BORROWED, GitFolderReach, MODULES, Record, RepositoryPair, SeedRecord, Stamp,
+    inner_repositories::links_of, read_refs, take_over::ELSEWHERE, visible_settings,
 };
-use crate::worktree::{
-    error::{WorktreeError, io_at},
-    git_state::is_state,
-    stale_locks::finish_commit,
+use crate::{
+    beneath::FolderHandle,
+    worktree::{
+        error::{WorktreeError, io_at},
+        git_state::is_state,
+    },
 };
 
 /// Files of the shared folder that are copied, beside hooks.
@@ -39,8 +42,10 @@ const UNFINISHED: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
 const FETCHED: &str = "FETCH_HEAD";
 /// References of the user that agents do not see.
 const HIDDEN_REFS: [&str; 1] = ["refs/stash"];
+/// The limit of entries of a folder of agents in which locks are searched.
+const LOCKS_DEPTH: usize = 20;
 
-/// A copied file: its name in the record, and its path there and here.
+/// A copied file: its name in the record, its path there, and its path below the folder of the agents.
 struct CopiedFile {
     name: String,
     from: PathBuf,
@@ -60,111 +65,165 @@ impl AgentGit {
             Err(WorktreeError::Git { .. } | WorktreeError::Unreadable { .. } | WorktreeError::Io { .. })
                 if self.folder.is_dir() =>
             {
-                self.set_aside()?;
+                for pair in self.find_pairs() {
+                    pair.set_aside()?;
+                }
                 self.seed_all(again)
             }
             done => done,
         }
     }
 
-    /// Keeps a damaged folder under another name, so that the next command gets a new one.
-    pub(super) fn set_aside(&self) -> Result<(), WorktreeError> {
-        let aside = (1..).map(|n| self.folder.with_extension(format!("damaged-{n}")));
-        let aside = aside.into_iter().find(|path| path.symlink_metadata().is_err()).unwrap_or_default();
-        fs::rename(&self.folder, &aside).map_err(io_at("rename", &self.folder))
-    }
-
     fn seed_all(&self, again: bool) -> Result<(), WorktreeError> {
         let mut record = self.read_record();
-        let mut seeded = BTreeMap::new();
-        for pair in self.pairs() {
-            let mut known = match pair.own().join("HEAD").is_file() {
-                true => record.remove(&pair.name),
-                false => None,
+        let mut seeded = Record::new();
+        let pairs = self.find_pairs();
+        if pairs.len() > 1 {
+            let modules = self.folder.with_extension(MODULES);
+            fs::create_dir_all(&modules).map_err(io_at("create", &modules))?;
+        }
+        for pair in &pairs {
+            let known = record.remove(&pair.name).unwrap_or_default();
+            let is_there = pair.own().join("HEAD").symlink_metadata().is_ok();
+            let mut known = match is_there {
+                true => known,
+                // What was there before the first call is known for good.
+                false => SeedRecord { dots: known.dots, ..SeedRecord::default() },
             };
-            pair.seed(known.get_or_insert_default(), self.reach, again)?;
-            seeded.insert(pair.name, known.unwrap_or_default());
+            pair.seed(&mut known, self.reach, again)?;
+            seeded.insert(pair.name.clone(), known);
+        }
+        // What the folder of a submodule is mounted over is inside of that of the repository around it.
+        for pair in &pairs[1..] {
+            let around = pairs.iter().filter(|other| other.folder != pair.folder);
+            let around = around.filter(|other| pair.real.common.starts_with(&other.real.common));
+            let Some(around) = around.max_by_key(|other| other.real.common.components().count()) else {
+                continue;
+            };
+            let below = pair.real.common.strip_prefix(&around.real.common).unwrap_or(Path::new(""));
+            around.handle()?.force_folder(below).map_err(io_at("create", &around.folder.join(below)))?;
         }
         self.write_record(&seeded)
     }
 }
 
 impl RepositoryPair {
+    /// Keeps a damaged folder under another name, so that the next command gets a new one.
+    pub(super) fn set_aside(&self) -> Result<(), WorktreeError> {
+        if self.folder.symlink_metadata().is_err() {
+            return Ok(());
+        }
+        let name = self.folder.file_name().unwrap_or_default().display().to_string();
+        let aside = (1..).map(|n| self.folder.with_file_name(format!("{name}.damaged-{n}")));
+        let aside = aside.into_iter().find(|path| path.symlink_metadata().is_err()).unwrap_or_default();
+        fs::rename(&self.folder, &aside).map_err(io_at("rename", &self.folder))
+    }
+
     fn seed(&self, known: &mut SeedRecord, reach: GitFolderReach, again: bool) -> Result<(), WorktreeError> {
-        let own = self.own();
+        let own = self.own_below();
         let is_new = !known.is_made;
         fs::create_dir_all(&self.folder).map_err(io_at("create", &self.folder))?;
-        for folder in FOLDERS {
-            make_folder(&self.folder, Path::new(folder))?;
+        let folder = self.handle()?;
+        for name in FOLDERS.iter().map(Path::new).chain([own.as_path()]) {
+            folder.force_folder(name).map_err(io_at("create", &self.folder.join(name)))?;
         }
-        make_folder(&self.folder, own.strip_prefix(&self.folder).unwrap_or(Path::new("")))?;
-        self.borrow_objects(reach)?;
+        self.borrow_objects(&folder, reach)?;
         if !is_new {
-            let index = own.join("index.lock");
-            if index.is_file() && self.agents_git().is_ok_and(|git| finish_commit(&git, &index)) {
-                tracing::info!("a commit that was killed before its last step is ended");
-            }
-            remove_locks(&own, false);
-            remove_locks(&self.folder, false);
-            remove_locks(&self.folder.join("refs"), true);
+            self.end_killed_commit(&folder);
+            remove_locks(&folder, &own, 0);
+            remove_locks(&folder, Path::new(""), 0);
+            remove_locks(&folder, Path::new("refs"), LOCKS_DEPTH);
         }
-        self.write_settings(known)?;
-        if own != self.folder {
-            write_whole(&own.join("commondir"), b"../..\n")?;
-            write_if_other(&self.folder.join("HEAD"), b"ref: refs/heads/main\n")?;
-            let dot = self.real.top.join(".git");
-            write_whole(&own.join("gitdir"), format!("{}\n", dot.display()).as_bytes())?;
+        self.write_settings(&folder, known)?;
+        if !own.as_os_str().is_empty() {
+            let dot = format!("{}\n", self.real.top.join(".git").display());
+            self.write(&folder, &own.join("commondir"), b"../..\n")?;
+            self.write(&folder, Path::new("HEAD"), b"ref: refs/heads/main\n")?;
+            self.write(&folder, &own.join("gitdir"), dot.as_bytes())?;
         }
-        self.copy_files(known, again)?;
-        self.copy_refs(known, is_new, again)?;
-        let links: Vec<String> = known.dots.keys().cloned().collect();
-        known.dots = self.read_dots(&links);
+        self.copy_files(&folder, known, again)?;
+        self.copy_refs(&folder, known, is_new, again)?;
+        if known.dots.is_none() {
+            known.dots = Some(self.read_dots(&known.links)?);
+        }
         known.is_made = true;
         Ok(())
     }
 
+    /// Writes a file of the agents' folder, if its bytes are others.
+    fn write(&self, folder: &FolderHandle, below: &Path, bytes: &[u8]) -> Result<(), WorktreeError> {
+        folder.write_if_other(below, bytes).map_err(io_at("write", &self.folder.join(below)))
+    }
+
+    /// Ends a `git commit` of an agent that was killed after it had moved the branch and before it put the new index in
+    /// place, as [`crate::worktree::stale_locks`] does for the user.
+    fn end_killed_commit(&self, folder: &FolderHandle) {
+        let index = self.own_below().join("index.lock");
+        if !folder
+            .state_of(&index)
+            .is_ok_and(|state| state.is_some_and(|lock| lock.is_file() && lock.size > 0))
+        {
+            return;
+        }
+        let git = self.agents_git().with("GIT_INDEX_FILE", self.folder.join(&index));
+        let is_head = git.output(&["diff-index", "--cached", "--quiet", "HEAD", "--"], b"");
+        if is_head.is_ok_and(|output| output.status.success())
+            && folder.remove(&self.own_below().join("index")).is_ok()
+            && folder.rename(&index, OsStr::new("index")).is_ok()
+        {
+            tracing::info!("a commit that was killed before its last step is ended");
+        }
+    }
+
     /// Lets git find the objects of the user, which stay where they are.
-    fn borrow_objects(&self, reach: GitFolderReach) -> Result<(), WorktreeError> {
+    fn borrow_objects(&self, folder: &FolderHandle, reach: GitFolderReach) -> Result<(), WorktreeError> {
         // Inside, where this folder is in the place of the user's, the second one is its own.
         let users = self.real.common.join("objects");
         let alternates = format!("../{BORROWED}/objects\n{}\n", users.display());
-        write_if_other(&self.folder.join("objects/info/alternates"), alternates.as_bytes())?;
+        self.write(folder, Path::new("objects/info/alternates"), alternates.as_bytes())?;
         for name in ["objects", "lfs"] {
-            let (at, real) = (self.folder.join(BORROWED).join(name), self.real.common.join(name));
-            match reach {
-                GitFolderReach::Mounted => make_folder(&self.folder, &Path::new(BORROWED).join(name))?,
-                GitFolderReach::Named if fs::read_link(&at).is_ok_and(|found| found == real) => {}
-                GitFolderReach::Named => {
-                    remove_if_present(&at)?;
-                    symlink(&real, &at).map_err(io_at("create", &at))?;
-                }
-            }
+            let (at, real) = (Path::new(BORROWED).join(name), self.real.common.join(name));
+            let made = match reach {
+                GitFolderReach::Mounted => folder.force_folder(&at).map(drop),
+                GitFolderReach::Named if folder.read_link(&at).is_ok_and(|target| target == real) => Ok(()),
+                GitFolderReach::Named => folder.remove_all(&at).and_then(|()| folder.write_link(&real, &at)),
+            };
+            made.map_err(io_at("create", &self.folder.join(&at)))?;
         }
         Ok(())
     }
 
     /// Writes the settings of the user without secrets, if they have changed: agents may have changed theirs.
-    fn write_settings(&self, known: &mut SeedRecord) -> Result<(), WorktreeError> {
+    fn write_settings(&self, folder: &FolderHandle, known: &mut SeedRecord) -> Result<(), WorktreeError> {
         let text = visible_settings::read_settings_for_agents(&self.real.git_dir, &self.real.common)?;
         if known.settings != text {
-            write_whole(&self.folder.join("config"), text.as_bytes())?;
+            self.write(folder, Path::new("config"), text.as_bytes())?;
             known.settings = text;
         }
         Ok(())
     }
 
     /// Copies the files that have changed in the user's repository since they were last copied.
-    fn copy_files(&self, known: &mut SeedRecord, again: bool) -> Result<(), WorktreeError> {
-        let own = self.own();
+    fn copy_files(
+        &self,
+        folder: &FolderHandle,
+        known: &mut SeedRecord,
+        again: bool,
+    ) -> Result<(), WorktreeError> {
+        let own = self.own_below();
+        let failed = |doing: &'static str, below: &Path| {
+            let path = self.folder.join(below);
+            move |source: io::Error| WorktreeError::Io { doing, path, source }
+        };
         if again {
             for name in UNFINISHED {
-                let _ = fs::remove_dir_all(own.join(name));
+                // What is left of it is named at the end.
+                let _ = folder.remove_all(&own.join(name));
             }
-            let is_of_user = |name: &str| self.real.git_dir.join(name).symlink_metadata().is_ok();
-            for entry in fs::read_dir(&own).into_iter().flatten().flatten() {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                if is_state(&name) && !is_of_user(&name) && entry.path().is_file() {
-                    remove_if_present(&entry.path())?;
+            let is_of_user = |name: &OsStr| self.real.git_dir.join(name).symlink_metadata().is_ok();
+            for (name, kind) in folder.list(&own).map_err(failed("read", &own))? {
+                if is_state(&name.to_string_lossy()) && !is_of_user(&name) && !kind.is_dir() {
+                    folder.remove(&own.join(&name)).map_err(failed("remove", &own.join(&name)))?;
                 }
             }
         }
@@ -178,31 +237,28 @@ impl RepositoryPair {
                 is_changed = known.entries != before;
             }
             if again || is_changed {
-                let name = copied.to.strip_prefix(&self.folder).unwrap_or(&copied.to);
-                make_folder(&self.folder, name.parent().unwrap_or(Path::new("")))?;
-                copy_file(&copied.from, &copied.to)?;
+                let parent = copied.to.parent().unwrap_or(Path::new(""));
+                folder.force_folder(parent).map_err(failed("create", parent))?;
+                copy_file(&copied.from, folder, &copied.to).map_err(failed("copy to", &copied.to))?;
             }
-            files.insert(copied.name, (copied.to, copied.stamp));
+            files.insert(copied.name, copied.stamp);
         }
         for gone in known.files.keys().filter(|name| !files.contains_key(*name)) {
             let path = match gone.strip_prefix("own/") {
                 Some(name) => own.join(name),
-                None => self.folder.join(gone),
+                None => PathBuf::from(gone),
             };
-            // Not through a link that an agent made.
-            let name = path.strip_prefix(&self.folder).unwrap_or(&path);
-            make_folder(&self.folder, name.parent().unwrap_or(Path::new("")))?;
-            remove_if_present(&path)?;
+            folder.remove_all(&path).map_err(failed("remove", &path))?;
         }
         let head = own.join("HEAD");
         if fs::read_to_string(self.real.git_dir.join("HEAD")).is_ok_and(|text| text.contains(ELSEWHERE))
             && let Some(text) = self.users_head().map(|head| head.text())
-            && (known.head != text || again || !head.is_file())
+            && (known.head != text || again || !folder.state_of(&head).is_ok_and(|state| state.is_some()))
         {
-            write_whole(&head, text.as_bytes())?;
+            self.write(folder, &head, text.as_bytes())?;
             known.head = text;
         }
-        known.files = files.into_iter().map(|(name, (_, stamp))| (name, stamp)).collect();
+        known.files = files;
         Ok(())
     }
 
@@ -210,13 +266,13 @@ impl RepositoryPair {
     pub(super) fn read_entries(&self, known: &mut SeedRecord) -> Result<(), WorktreeError> {
         let listed = self.users_git().run(&["ls-files", "--stage", "-v", "-z"])?;
         known.entries = BlobRef::for_bytes(&listed).digest.to_string();
-        known.dots = self.read_dots(&links_of(&listed));
+        known.links = links_of(&listed);
         Ok(())
     }
 
     /// The files of the user's repository that agents see copies of.
     fn files_of_user(&self) -> Vec<CopiedFile> {
-        let (real, own) = (&self.real, self.own());
+        let (real, own) = (&self.real, self.own_below());
         let mut files = Vec::new();
         let mut add = |name: String, from: PathBuf, to: PathBuf| {
             if let Some(stamp) = Stamp::of(&from) {
@@ -224,12 +280,12 @@ impl RepositoryPair {
             }
         };
         for name in SHARED_FILES {
-            add(name.to_owned(), real.common.join(name), self.folder.join(name));
+            add(name.to_owned(), real.common.join(name), PathBuf::from(name));
         }
         for entry in fs::read_dir(real.common.join("hooks")).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if !name.ends_with(".sample") {
-                add(format!("hooks/{name}"), entry.path(), self.folder.join("hooks").join(&name));
+                add(format!("hooks/{name}"), entry.path(), Path::new("hooks").join(&name));
             }
         }
         let mut folders = vec![PathBuf::new()];
@@ -251,14 +307,20 @@ impl RepositoryPair {
     }
 
     /// Copies the branches and other references that the user changed.
-    fn copy_refs(&self, known: &mut SeedRecord, is_new: bool, again: bool) -> Result<(), WorktreeError> {
+    fn copy_refs(
+        &self,
+        folder: &FolderHandle,
+        known: &mut SeedRecord,
+        is_new: bool,
+        again: bool,
+    ) -> Result<(), WorktreeError> {
         let mut refs = read_refs(&self.users_git())?;
         refs.retain(|name, _| !HIDDEN_REFS.contains(&name.as_str()));
         if is_new {
             let mut text = "# pack-refs with: sorted \n".to_owned();
             refs.iter().for_each(|(name, id)| text.push_str(&format!("{id} {name}\n")));
-            write_whole(&self.folder.join("packed-refs"), text.as_bytes())?;
-            self.copy_symbolic_refs()?;
+            self.write(folder, Path::new("packed-refs"), text.as_bytes())?;
+            self.copy_symbolic_refs(folder)?;
             known.refs = refs;
             return Ok(());
         }
@@ -268,7 +330,7 @@ impl RepositoryPair {
             .filter(|name| again || refs.get(*name) != known.refs.get(*name))
             .collect();
         if !changed.is_empty() {
-            let git = self.agents_git()?;
+            let git = self.agents_git();
             let here = read_refs(&git)?;
             let mut changed: Vec<&String> =
                 changed.into_iter().filter(|name| refs.get(*name) != here.get(*name)).collect();
@@ -291,13 +353,13 @@ impl RepositoryPair {
     }
 
     /// Copies references that name another one, such as the main branch of a remote.
-    fn copy_symbolic_refs(&self) -> Result<(), WorktreeError> {
+    fn copy_symbolic_refs(&self, folder: &FolderHandle) -> Result<(), WorktreeError> {
         for remote in fs::read_dir(self.real.common.join("refs/remotes")).into_iter().flatten().flatten() {
             let Ok(text) = fs::read_to_string(remote.path().join("HEAD")) else { continue };
             if text.starts_with("ref: ") {
-                let folder = Path::new("refs/remotes").join(remote.file_name());
-                make_folder(&self.folder, &folder)?;
-                write_whole(&self.folder.join(folder).join("HEAD"), text.as_bytes())?;
+                let below = Path::new("refs/remotes").join(remote.file_name());
+                folder.force_folder(&below).map_err(io_at("create", &self.folder.join(&below)))?;
+                self.write(folder, &below.join("HEAD"), text.as_bytes())?;
             }
         }
         Ok(())
@@ -306,57 +368,33 @@ impl RepositoryPair {
 
 /// Copies a file with its permissions and its time: git reads files again that are not older than the index. An agent may
 /// have put a link or a folder in its place.
-fn copy_file(from: &Path, to: &Path) -> Result<(), WorktreeError> {
-    if to.symlink_metadata().is_ok_and(|about| about.is_dir()) {
-        fs::remove_dir_all(to).map_err(io_at("remove", to))?;
-    }
-    remove_if_present(to)?;
-    match fs::copy(from, to) {
+fn copy_file(from: &Path, folder: &FolderHandle, to: &Path) -> io::Result<()> {
+    let mut file = match fs::File::open(from) {
         // Removed meanwhile, as git does with its files.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        copied => copied.map_err(io_at("copy", from))?,
+        file => file?,
     };
-    let modified = from.metadata().and_then(|about| about.modified());
-    let set = |time| fs::OpenOptions::new().append(true).open(to)?.set_modified(time);
-    let _ = modified.and_then(set);
-    Ok(())
-}
-
-/// Creates the folders of a path below `base`. A link or a file that an agent put in the place of one is removed.
-fn make_folder(base: &Path, below: &Path) -> Result<(), WorktreeError> {
-    let mut folder = base.to_owned();
-    for part in below.components() {
-        folder.push(part);
-        if folder.symlink_metadata().is_ok_and(|about| !about.is_dir()) {
-            remove_if_present(&folder)?;
-        }
-        match fs::create_dir(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(io_at("create", &folder)(error));
-            }
-            _ => {}
-        }
+    let about = file.metadata()?;
+    if folder.state_of(to)?.is_some_and(|state| state.is_folder()) {
+        folder.remove_all(to)?;
     }
-    Ok(())
-}
-
-fn write_if_other(path: &Path, bytes: &[u8]) -> Result<(), WorktreeError> {
-    match fs::read(path).is_ok_and(|found| found == bytes) {
-        true => Ok(()),
-        false => write_whole(path, bytes),
-    }
+    folder.write_with(to, |copy| {
+        io::copy(&mut file, copy)?;
+        copy.set_permissions(fs::Permissions::from_mode(about.permissions().mode() & 0o777))?;
+        copy.set_modified(about.modified()?)
+    })
 }
 
 /// Removes the locks that a killed git left.
-fn remove_locks(folder: &Path, below: bool) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            if below {
-                remove_locks(&path, true);
+fn remove_locks(folder: &FolderHandle, below: &Path, depth: usize) {
+    for (name, kind) in folder.list(below).unwrap_or_default() {
+        let path = below.join(&name);
+        if kind.is_dir() {
+            if let Some(depth) = depth.checked_sub(1) {
+                remove_locks(folder, &path, depth);
             }
         } else if path.extension().is_some_and(|extension| extension == "lock") {
-            let _ = fs::remove_file(path);
+            let _ = folder.remove(&path);
         }
     }
 }

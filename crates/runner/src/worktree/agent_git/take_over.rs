@@ -3,23 +3,22 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     thread,
     time::Duration,
 };
 
-use cuegate_flow::model::BlobRef;
-
-use super::{AgentGit, LandedCommits, RepositoryPair, SeedRecord, Stamp, read_refs, remove_if_present};
-use crate::worktree::{
-    error::{WorktreeError, io_at},
-    git::Git,
-    git_state::keep_commit,
-    tree_edit::GITLINK,
+use super::{
+    AgentGit, LandedCommits, RepositoryPair, SeedRecord, Stamp,
+    receive::Reception,
+    remove_if_present,
+    wire::{Advertisement, Remote, StopFlag, is_object_id},
+};
+use crate::{
+    beneath::FolderHandle,
+    worktree::{error::WorktreeError, git::Git, git_state::keep_commit, tree_edit::GITLINK},
 };
 
-/// From this number of objects on they are stored as one pack.
-const PACK_FROM: usize = 500;
 /// Files of an unfinished operation that a commit concludes.
 const CONCLUDED: [&str; 7] =
     ["MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "AUTO_MERGE", "SQUASH_MSG"];
@@ -39,6 +38,12 @@ const INDEX_TRIES: u32 = 30;
 const INDEX_PAUSE: Duration = Duration::from_millis(100);
 /// The most things that are named.
 const NAMED_MAX: usize = 20;
+/// The longest name that is shown, in characters.
+const NAME_MAX: usize = 200;
+/// The limit of the size of a HEAD, in bytes.
+const HEAD_MAX: u64 = 4 << 10;
+/// The limit of the size of settings of git that are compared, in bytes.
+const SETTINGS_MAX: u64 = 4 << 20;
 
 /// What was taken over from agents, and what not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,30 +78,46 @@ impl AgentGit {
     /// Moves the checked-out branch of the user's repository to the commits that agents made on it, if they follow the
     /// last one that is not theirs, and updates the index for them. Names everything else that agents changed in their git folder.
     ///
-    /// The call can be repeated, also after it was killed.
+    /// First of all it protects git of the user from what agents put into the working tree, for which nothing of theirs is
+    /// read. The call can be repeated, also after it was killed or stopped.
     ///
     /// # Errors
     /// When git fails in the user's repository.
-    pub fn take_over(&mut self) -> Result<TakeOverReport, WorktreeError> {
+    pub fn take_over(&mut self, stop: &StopFlag) -> Result<TakeOverReport, WorktreeError> {
         let mut taken = TakeOverReport::default();
+        let mut record = self.read_record();
+        let pairs = self.pairs();
+        let mut moved = BTreeMap::new();
+        for pair in &pairs {
+            if let Some(known) = record.get(&pair.name) {
+                moved.insert(pair.name.clone(), pair.enforce_links(known)?);
+            }
+        }
         if !self.folder.is_dir() {
             return Ok(taken);
         }
-        let mut record = self.read_record();
-        let mut is_damaged = false;
-        for pair in self.pairs() {
+        let is_used = self.users > 0;
+        for pair in pairs {
             let Some(known) = record.get_mut(&pair.name) else { continue };
-            let mut left = BTreeSet::new();
-            match pair.take_over(known, &mut taken.aside) {
-                Ok(found) => left = found,
+            let mut left: BTreeSet<String> = moved.remove(&pair.name).into_iter().flatten().collect();
+            match pair.take_over(known, &mut taken.aside, is_used, stop) {
+                Ok(more) => left.extend(more),
+                // It is taken over by the next call, or when the run goes on.
+                Err(WorktreeError::Stopped) => {}
                 // Its repository is as it was.
                 Err(
                     error @ (WorktreeError::Unreadable { .. }
                     | WorktreeError::Git { .. }
+                    | WorktreeError::Io { .. }
                     | WorktreeError::TimedOut { .. }),
                 ) => {
-                    left.insert(format!("all of it, because git cannot read it: {error}"));
-                    is_damaged = true;
+                    left.insert(format!(
+                        "all of it, because git cannot read it: {}",
+                        shorten_name(&error.to_string())
+                    ));
+                    if !is_used {
+                        pair.set_aside()?;
+                    }
                 }
                 Err(error) => return Err(error),
             }
@@ -107,31 +128,31 @@ impl AgentGit {
             taken.left.extend(left.difference(&known.named).take(NAMED_MAX).map(of));
             known.named = left;
         }
-        if is_damaged && self.users == 0 {
-            self.set_aside()?;
-        }
         self.write_record(&record)?;
         Ok(taken)
     }
 }
 
 impl RepositoryPair {
-    /// Returns what stays here.
+    /// Returns what stays here. `is_used`: other commands work in the tree.
     fn take_over(
         &self,
         known: &mut SeedRecord,
         aside: &mut Vec<String>,
+        is_used: bool,
+        stop: &StopFlag,
     ) -> Result<BTreeSet<String>, WorktreeError> {
-        let agents = self.agents_git()?;
-        let refs = read_refs(&agents)?;
-        let (on, agents_on) = (self.users_head(), read_head(&self.own()));
+        let folder = self.handle()?;
+        let (remote, advertisement) = Remote::connect(&self.agents_git(), &self.own(), stop)?;
+        let (on, agents_on) = (self.users_head(), read_agents_head(&folder, &self.own_below()));
         let tip = match (&on, &agents_on) {
-            (Some(HeadTarget::Branch(name)), _) => refs.get(name).cloned(),
+            (Some(HeadTarget::Branch(name)), _) => advertisement.refs.get(name).cloned(),
             (Some(HeadTarget::Commit(_)), Some(HeadTarget::Commit(tip))) => Some(tip.clone()),
             _ => None,
         };
-        let mut moved = self.put_dots_back(&known.dots)?;
+        let mut left = BTreeSet::new();
         let mut landed = None;
+        let mut remote = Some(remote);
         if let (Some(on), Some(tip)) = (&on, tip) {
             let target = match on {
                 HeadTarget::Branch(name) => name.as_str(),
@@ -151,22 +172,39 @@ impl RepositoryPair {
             known.landed = Some(LandedCommits { target: target.to_owned(), from: from.clone(), tips });
             if was_cut_off {
                 // The branch was moved, and perhaps not the index.
-                moved.extend(self.update_index(&users, seeded.as_deref(), &tip)?);
-                landed = Some((target, tip));
+                left.extend(self.update_index(&users, known, seeded.as_deref(), &tip)?);
+                landed = Some((target.to_owned(), tip));
             } else if now.as_ref() != Some(&tip)
                 && seeded.as_ref() != Some(&tip)
-                && self.land(&agents, &users, target, (from.as_deref(), now.as_deref(), &tip), aside)?
+                && let Some(remote) = remote.take()
             {
-                moved.extend(self.update_index(&users, now.as_deref(), &tip)?);
-                landed = Some((target, tip));
+                let branch = Branch { target, from: from.as_deref(), now: now.as_deref(), tip: &tip };
+                let others: Vec<String> = known.refs.values().cloned().collect();
+                match self.land(&users, (remote, &advertisement), &branch, &others, is_used, aside)? {
+                    Landing::Moved => {
+                        left.extend(self.update_index(&users, known, now.as_deref(), &tip)?);
+                        landed = Some((target.to_owned(), tip));
+                    }
+                    Landing::Refused(why) => {
+                        left.insert(format!(
+                            "the commits on {}: {}",
+                            describe_ref(target),
+                            shorten_name(&why)
+                        ));
+                    }
+                    Landing::NotFollowing => {}
+                }
             }
         }
+        if let Some(remote) = remote {
+            remote.close();
+        }
         let mut on = on.clone();
-        if let Some((target, tip)) = landed.map(|(target, tip): (&str, String)| (target.to_owned(), tip)) {
+        if let Some((target, tip)) = landed {
             on = self.users_head();
-            self.conclude_operations(known)?;
+            self.conclude_operations(&folder, known)?;
             if target != "HEAD" {
-                known.refs.insert(target.to_owned(), tip.clone());
+                known.refs.insert(target, tip.clone());
             }
             if let Some(landed) = &mut known.landed {
                 landed.tips.insert(tip);
@@ -179,9 +217,8 @@ impl RepositoryPair {
                 }
             }
         }
-        self.take_over_large_files()?;
-        let mut left = self.list_left(known, &refs, (on.as_ref(), agents_on.as_ref()));
-        left.extend(moved);
+        left.extend(self.take_over_large_files(&folder, stop)?);
+        left.extend(self.list_left(&folder, known, &advertisement, (on.as_ref(), agents_on.as_ref())));
         Ok(left)
     }
 
@@ -199,18 +236,23 @@ impl RepositoryPair {
         }
     }
 
-    /// Moves the branch `target` of the user from `now` to `tip`. `from` is its last commit that is not of an agent. False
-    /// if it may not be moved there.
+    /// Moves a branch of the user to a commit of agents.
     fn land(
         &self,
-        agents: &Git,
         users: &Git,
-        target: &str,
-        (from, now, tip): (Option<&str>, Option<&str>, &str),
+        (remote, advertisement): (Remote, &Advertisement),
+        branch: &Branch<'_>,
+        others: &[String],
+        is_used: bool,
         aside: &mut Vec<String>,
-    ) -> Result<bool, WorktreeError> {
-        if !self.import(agents, users, tip, now)? {
-            return Ok(false);
+    ) -> Result<Landing, WorktreeError> {
+        let Branch { target, from, now, tip } = *branch;
+        if let Reception::Refused(why) = self.receive((remote, advertisement), tip, now, others)? {
+            return Ok(Landing::Refused(why));
+        }
+        if is_used && adds_links(users, now, tip)? {
+            // A command that is at work could put a repository there for git of the user. It lands when none is.
+            return Ok(Landing::NotFollowing);
         }
         let follows = |before: &str| users.succeeds(&["merge-base", "--is-ancestor", before, tip]);
         if let Some(now) = now
@@ -218,7 +260,7 @@ impl RepositoryPair {
         {
             // Agents may rewrite their own commits. The former ones stay reachable.
             match from {
-                Some(from) if from == now || !follows(from)? => return Ok(false),
+                Some(from) if from == now || !follows(from)? => return Ok(Landing::NotFollowing),
                 // Without `from`, the first commit of the branch is an agent's as well.
                 Some(_) | None => aside.push(keep_commit(users, now)?),
             }
@@ -226,29 +268,8 @@ impl RepositoryPair {
         let nothing = "0".repeat(tip.len());
         let flags: &[&str] = if target == "HEAD" { &["--no-deref"] } else { &[] };
         let args = [&["update-ref", "-m", LOG_TEXT], flags, &[target, tip, now.unwrap_or(&nothing)]].concat();
-        // Another program moved it meanwhile.
-        users.succeeds(&args)
-    }
-
-    /// Copies the objects that a commit needs and the user's repository does not have. False if some are missing.
-    fn import(&self, agents: &Git, users: &Git, tip: &str, now: Option<&str>) -> Result<bool, WorktreeError> {
-        let folder = tempfile::Builder::new().prefix("cuegate-pack-").tempdir();
-        let folder = folder.map_err(io_at("create a folder in", &std::env::temp_dir()))?;
-        let wanted = format!("{tip}\n{}", now.map(|now| format!("^{now}\n")).unwrap_or_default());
-        let name = folder.path().join("p");
-        let words = ["pack-objects", "--quiet", "--revs", "--local", "--non-empty"].map(std::ffi::OsStr::new);
-        let args = [&words[..], &[name.as_os_str()]].concat();
-        let digest = agents.run_with(&args, wanted.as_bytes())?;
-        let digest = String::from_utf8_lossy(&digest).trim().to_owned();
-        let pack = folder.path().join(format!("p-{digest}.pack"));
-        if pack.is_file() {
-            let file = fs::File::open(&pack).map_err(io_at("open", &pack))?;
-            users.run_file(&unpack_args(&pack)?, file)?;
-        }
-        // Nothing of it may be missing, whatever the folder of the agents claims.
-        let mut args = vec!["rev-list", "--objects", "--quiet", tip, "--not"];
-        args.extend(now);
-        users.succeeds(&if now.is_some() { args } else { args[..4].to_vec() })
+        // Otherwise another program moved it meanwhile.
+        Ok(if users.succeeds(&args)? { Landing::Moved } else { Landing::NotFollowing })
     }
 
     /// Lets the index follow the branch: the entries that differ between the commits become those of the new one. Nothing
@@ -257,34 +278,21 @@ impl RepositoryPair {
     fn update_index(
         &self,
         users: &Git,
+        known: &SeedRecord,
         before: Option<&str>,
         tip: &str,
     ) -> Result<Vec<String>, WorktreeError> {
-        let empty;
-        let before = match before {
-            Some(before) => before,
-            None => {
-                empty = users.word(&["hash-object", "-t", "tree", "--stdin"])?;
-                &empty
-            }
-        };
-        let args = ["diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, tip];
-        let listed = users.run(&args)?;
         let (mut entries, mut moved) = (Vec::new(), Vec::new());
-        let mut fields = listed.split(|byte| *byte == 0);
-        // `:OLD_MODE NEW_MODE OLD_ID NEW_ID STATUS`, then the path.
-        while let (Some(about), Some(path)) = (fields.next().filter(|about| !about.is_empty()), fields.next())
-        {
-            let about = String::from_utf8_lossy(about).into_owned();
-            let words: Vec<&str> = about.split(' ').collect();
-            let [_, mode, _, id, _] = words[..] else { continue };
-            if mode == GITLINK
-                && let Ok(link) = std::str::from_utf8(path)
-            {
-                moved.extend(self.move_new_dot(link)?);
+        for entry in list_changed_entries(users, before, tip)? {
+            if entry.mode == GITLINK {
+                match std::str::from_utf8(&entry.path) {
+                    Ok(link) => moved.extend(self.enforce_link(known, link)?),
+                    // What cannot be protected does not become a submodule of the user's index.
+                    Err(_) => continue,
+                }
             }
-            entries.extend_from_slice(format!("{mode} {id}\t").as_bytes());
-            entries.extend_from_slice(path);
+            entries.extend_from_slice(format!("{} {}\t", entry.mode, entry.id).as_bytes());
+            entries.extend_from_slice(&entry.path);
             entries.push(0);
         }
         let args = ["update-index", "-z", "--index-info"];
@@ -303,28 +311,16 @@ impl RepositoryPair {
     }
 
     /// Ends a merge or the like of the user that a commit of the agent concluded.
-    fn conclude_operations(&self, known: &mut SeedRecord) -> Result<(), WorktreeError> {
+    fn conclude_operations(
+        &self,
+        folder: &FolderHandle,
+        known: &mut SeedRecord,
+    ) -> Result<(), WorktreeError> {
         for name in CONCLUDED {
             let key = format!("own/{name}");
-            if known.files.contains_key(&key) && self.own().join(name).symlink_metadata().is_err() {
+            if known.files.contains_key(&key) && !has_entry(folder, &self.own_below().join(name)) {
                 remove_if_present(&self.real.git_dir.join(name))?;
                 known.files.remove(&key);
-            }
-        }
-        Ok(())
-    }
-
-    /// Copies the objects of Git LFS that agents added. Each has the name of its content.
-    fn take_over_large_files(&self) -> Result<(), WorktreeError> {
-        let mut folders = vec![(PathBuf::from("lfs/objects"), 2)];
-        while let Some((folder, depth)) = folders.pop() {
-            for entry in fs::read_dir(self.folder.join(&folder)).into_iter().flatten().flatten() {
-                let (name, Ok(kind)) = (folder.join(entry.file_name()), entry.file_type()) else { continue };
-                if kind.is_dir() && depth > 0 {
-                    folders.push((name, depth - 1));
-                } else if kind.is_file() && depth == 0 {
-                    copy_large_file(&self.folder.join(&name), &self.real.common.join(&name))?;
-                }
             }
         }
         Ok(())
@@ -333,14 +329,18 @@ impl RepositoryPair {
     /// What agents changed here beside the branch of the run.
     fn list_left(
         &self,
+        folder: &FolderHandle,
         known: &SeedRecord,
-        refs: &BTreeMap<String, String>,
+        advertisement: &Advertisement,
         (on, agents_on): (Option<&HeadTarget>, Option<&HeadTarget>),
     ) -> BTreeSet<String> {
         let mut left = BTreeSet::new();
-        let names: BTreeSet<&String> = refs.keys().chain(known.refs.keys()).collect();
+        let is_shown = |name: &&String| *name != "HEAD" && !name.starts_with("refs/cuegate/");
+        let refs: BTreeMap<&String, &String> =
+            advertisement.refs.iter().filter(|(name, _)| is_shown(name)).collect();
+        let names: BTreeSet<&String> = refs.keys().copied().chain(known.refs.keys()).collect();
         for name in names {
-            let (now, before) = (refs.get(name), known.refs.get(name));
+            let (now, before) = (refs.get(name).copied(), known.refs.get(name));
             if now == before {
                 continue;
             }
@@ -356,72 +356,135 @@ impl RepositoryPair {
                 left.insert(format!("the checkout of {}", describe_ref(name)));
             }
             Some(HeadTarget::Commit(commit)) if Some(&HeadTarget::Commit(commit.clone())) != on => {
-                left.insert(format!("the checkout of the commit {}", commit.get(..12).unwrap_or(commit)));
+                left.insert(format!(
+                    "the checkout of the commit {}",
+                    shorten_name(commit.get(..12).unwrap_or(commit))
+                ));
             }
             _ => {}
         }
-        let own = self.own();
+        let own = self.own_below();
         for (name, what) in OPERATIONS {
-            let of_user = self.real.git_dir.join(name).symlink_metadata().is_ok();
-            if !of_user && own.join(name).symlink_metadata().is_ok() {
+            let is_of_user = self.real.git_dir.join(name).symlink_metadata().is_ok();
+            if !is_of_user && has_entry(folder, &own.join(name)) {
                 left.insert(what.to_owned());
             }
         }
-        if fs::read_to_string(self.folder.join("config")).ok().as_ref() != Some(&known.settings) {
+        if folder.read_text(Path::new("config"), SETTINGS_MAX).ok().as_ref() != Some(&known.settings) {
             left.insert("settings of git".to_owned());
         }
-        for entry in fs::read_dir(self.folder.join("hooks")).into_iter().flatten().flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
+        let names = |below: &str| folder.list(Path::new(below)).unwrap_or_default().into_iter();
+        for (name, _) in names("hooks") {
+            let name = name.to_string_lossy().into_owned();
             let is_of_user = known.files.contains_key(&format!("hooks/{name}"));
             if !is_of_user && !name.ends_with(".sample") {
-                left.insert(format!("the hook `{name}`"));
+                left.insert(format!("the hook `{}`", shorten_name(&name)));
             }
         }
-        for entry in fs::read_dir(self.folder.join("worktrees")).into_iter().flatten().flatten() {
-            if entry.path() != own {
-                left.insert(format!("the worktree `{}`", entry.file_name().display()));
+        for (name, _) in names("worktrees") {
+            if Path::new("worktrees").join(&name) != own {
+                left.insert(format!("the worktree `{}`", shorten_name(&name.to_string_lossy())));
             }
         }
         left
     }
 }
 
-/// The command that stores the objects of a pack, which is its standard input. It checks them.
-fn unpack_args(pack: &Path) -> Result<Vec<&'static str>, WorktreeError> {
-    use std::io::Read as _;
-    // The number of objects is in the head of a pack.
-    let mut head = [0; 12];
-    let mut file = fs::File::open(pack).map_err(io_at("open", pack))?;
-    file.read_exact(&mut head).map_err(io_at("read", pack))?;
-    let count = u32::from_be_bytes([head[8], head[9], head[10], head[11]]) as usize;
-    Ok(match count {
-        ..PACK_FROM => vec!["unpack-objects", "-q", "--strict"],
-        _ => vec!["index-pack", "--stdin", "--strict", "--fix-thin"],
-    })
+/// A branch of the user, or HEAD, and the commit of agents that it is to have.
+struct Branch<'b> {
+    target: &'b str,
+    /// Its last commit that is not of an agent.
+    from: Option<&'b str>,
+    now: Option<&'b str>,
+    tip: &'b str,
 }
 
-/// Copies a file whose name is the digest of its content.
-fn copy_large_file(from: &Path, to: &Path) -> Result<(), WorktreeError> {
-    let Some(folder) = to.parent().filter(|_| to.symlink_metadata().is_err()) else { return Ok(()) };
-    let bytes = fs::read(from).map_err(io_at("read", from))?;
-    if *BlobRef::for_bytes(&bytes).digest != *to.file_name().unwrap_or_default().to_string_lossy() {
-        return Ok(());
+/// What became of the commits of agents.
+enum Landing {
+    /// The branch has them.
+    Moved,
+    /// They do not follow the branch, or not yet.
+    NotFollowing,
+    /// They are refused, for this reason.
+    Refused(String),
+}
+
+/// An entry that differs between two commits, as the later one has it.
+struct ChangedEntry {
+    mode: String,
+    id: String,
+    path: Vec<u8>,
+}
+
+/// The entries that differ between two commits. Without `before`, all of them.
+fn list_changed_entries(
+    users: &Git,
+    before: Option<&str>,
+    tip: &str,
+) -> Result<Vec<ChangedEntry>, WorktreeError> {
+    let empty;
+    let before = match before {
+        Some(before) => before,
+        None => {
+            empty = users.word(&["hash-object", "-t", "tree", "--stdin"])?;
+            &empty
+        }
+    };
+    let listed = users.run(&["diff-tree", "-r", "-z", "--no-renames", "--no-abbrev", before, tip])?;
+    let mut entries = Vec::new();
+    let mut fields = listed.split(|byte| *byte == 0);
+    // `:OLD_MODE NEW_MODE OLD_ID NEW_ID STATUS`, then the path.
+    while let (Some(about), Some(path)) = (fields.next().filter(|about| !about.is_empty()), fields.next()) {
+        let about = String::from_utf8_lossy(about).into_owned();
+        let words: Vec<&str> = about.split(' ').collect();
+        let [_, mode, _, id, _] = words[..] else { continue };
+        entries.push(ChangedEntry { mode: mode.to_owned(), id: id.to_owned(), path: path.to_owned() });
     }
-    fs::create_dir_all(folder).map_err(io_at("create", folder))?;
-    super::write_whole(to, &bytes)
+    Ok(entries)
 }
 
-/// What the HEAD of a git folder names.
+/// Whether a commit has submodules that another one has not.
+fn adds_links(users: &Git, before: Option<&str>, tip: &str) -> Result<bool, WorktreeError> {
+    Ok(list_changed_entries(users, before, tip)?.iter().any(|entry| entry.mode == GITLINK))
+}
+
+fn has_entry(folder: &FolderHandle, below: &Path) -> bool {
+    folder.state_of(below).is_ok_and(|state| state.is_some())
+}
+
+/// A name that an agent gave, for people: without control characters, and not too long.
+fn shorten_name(name: &str) -> String {
+    let shown = |letter: char| if letter.is_control() { '?' } else { letter };
+    let mut short: String = name.chars().take(NAME_MAX).map(shown).collect();
+    if name.chars().nth(NAME_MAX).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// What the HEAD of a git folder of agents names, if it is what git writes.
+fn read_agents_head(folder: &FolderHandle, own: &Path) -> Option<HeadTarget> {
+    let target = parse_head(&folder.read_text(&own.join("HEAD"), HEAD_MAX).ok()?);
+    match &target {
+        HeadTarget::Commit(commit) => is_object_id(commit).then_some(target),
+        HeadTarget::Branch(name) => name.starts_with("refs/").then_some(target),
+    }
+}
+
+/// What the HEAD of a git folder of the user names.
 fn read_head(folder: &Path) -> Option<HeadTarget> {
     let path = folder.join("HEAD");
     if !path.symlink_metadata().is_ok_and(|about| about.is_file()) {
         return None;
     }
-    let text = fs::read_to_string(path).ok()?;
+    Some(parse_head(&fs::read_to_string(path).ok()?))
+}
+
+fn parse_head(text: &str) -> HeadTarget {
     let text = text.trim();
     match text.strip_prefix("ref:") {
-        Some(name) => Some(HeadTarget::Branch(name.trim().to_owned())),
-        None => Some(HeadTarget::Commit(text.to_owned())),
+        Some(name) => HeadTarget::Branch(name.trim().to_owned()),
+        None => HeadTarget::Commit(text.to_owned()),
     }
 }
 
@@ -431,7 +494,8 @@ pub(in crate::worktree) fn describe_ref(name: &str) -> String {
     let kind = kinds.iter().find_map(|(start, kind)| Some((kind, name.strip_prefix(start)?)));
     match kind {
         _ if name == "refs/stash" => "the stash".to_owned(),
-        Some((kind, short)) => format!("the {kind} `{short}`"),
-        None => format!("`{name}`"),
+        _ if name == "HEAD" => "the detached HEAD".to_owned(),
+        Some((kind, short)) => format!("the {kind} `{}`", shorten_name(short)),
+        None => format!("`{}`", shorten_name(name)),
     }
 }

@@ -66,7 +66,7 @@ fn run_call(git: &mut AgentGit, work: impl FnOnce()) -> TakeOverReport {
     git.begin().unwrap();
     work();
     git.end().unwrap();
-    git.take_over().unwrap()
+    git.take_over(&StopFlag::default()).unwrap()
 }
 
 #[test]
@@ -224,9 +224,9 @@ fn a_damaged_folder_is_replaced_and_nothing_of_the_user_is() {
     let mut git = scene.git();
     let taken = run_call(&mut git, || {
         let folder = scene.dir.path().join("run/git");
-        fs::remove_dir_all(folder.join("refs")).unwrap();
-        std::os::unix::fs::symlink(scene.top().join(".git/refs"), folder.join("refs")).unwrap();
-        fs::write(folder.join("HEAD"), "ref: refs/heads/evil\n").unwrap();
+        fs::remove_dir_all(folder.join("objects")).unwrap();
+        std::os::unix::fs::symlink(scene.top().join(".git/refs"), folder.join("objects")).unwrap();
+        fs::write(folder.join("refs/heads/main"), "no commit\n").unwrap();
     });
     assert_eq!(taken.left.len(), 1, "{taken:?}");
     assert!(taken.left[0].starts_with("all of it, because git cannot read it"), "{taken:?}");
@@ -275,10 +275,12 @@ fn submodules_have_a_folder_of_their_own() {
     scene.user(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", at, "lib"]);
     scene.user(&["commit", "--quiet", "--message", "lib"]);
     let mut git = scene.git();
+    // In a sandbox it is mounted over the folder of the submodule.
+    let folder = git.module_folder(&scene.top().join(".git/modules/lib"));
     let in_lib = |args: &[&str]| {
         let mut git = scene.command(args);
         git.current_dir(scene.top().join("lib"));
-        git.env("GIT_DIR", scene.dir.path().join("run/git/modules/lib"));
+        git.env("GIT_DIR", &folder);
         git.env("GIT_WORK_TREE", scene.top().join("lib"));
         git.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", scene.top().join(".git/modules/lib/objects"));
         run_command(git)
@@ -326,11 +328,11 @@ fn a_cut_off_take_over_is_finished() {
     // The branch was moved, then came the kill.
     let record = fs::read(&git.record).unwrap();
     let index = fs::read(scene.top().join(".git/index")).unwrap();
-    git.take_over().unwrap();
+    git.take_over(&StopFlag::default()).unwrap();
     fs::write(&git.record, record).unwrap();
     fs::write(scene.top().join(".git/index"), index).unwrap();
     assert_eq!(scene.user(&["status", "--porcelain"]), "D  b.txt\n?? b.txt\n");
-    git.take_over().unwrap();
+    git.take_over(&StopFlag::default()).unwrap();
     assert_eq!(scene.user(&["status", "--porcelain"]), "");
 }
 

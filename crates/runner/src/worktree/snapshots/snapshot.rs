@@ -32,7 +32,7 @@ pub struct Trees {
     /// The files that git ignores and an index has, as of a state of that index.
     pub(in crate::worktree) forced: Arc<Mutex<HashMap<PathBuf, ForcedFiles>>>,
     /// The index that agents see, if it is another one than the user's.
-    pub(in crate::worktree) agent_index: Option<PathBuf>,
+    pub(in crate::worktree) agent_index: Option<(PathBuf, PathBuf)>,
 }
 
 #[derive(Debug, Default)]
