@@ -3,12 +3,13 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
 use cuegate_flow::model::BlobRef;
 use cuegate_formats::{TaktTask, read_takt_tasks, with_takt_status, with_takt_task};
-use cuegate_runner::{NewTask, StateDir, TaskQueue, now_ms};
+use cuegate_runner::{FolderHandle, NewTask, StateDir, TaskQueue, is_missing, now_ms};
 use cuegate_view::format_rfc3339;
 use serde_json::{Value, json};
 
@@ -18,6 +19,8 @@ pub(crate) const TASK_LIST: &str = ".takt/tasks.yaml";
 const TASK_FOLDERS: &str = ".takt/tasks";
 /// The text of a task in its folder.
 const ORDER: &str = "order.md";
+/// The limit of the size of the list and of a text, in bytes.
+const TEXT_MAX: u64 = 64 << 20;
 /// How many characters of its first line a name has.
 const NAME_MAX: usize = 40;
 
@@ -36,19 +39,19 @@ impl TaktQueue {
     }
 
     fn read(&self) -> Result<(String, Vec<TaktTask>), String> {
-        let path = self.root.join(TASK_LIST);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(format!("failed to read `{TASK_LIST}`: {error}")),
+        let read = || match open_project(&self.root)?.read_text(Path::new(TASK_LIST), TEXT_MAX) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            read => read,
         };
+        let text =
+            read().map_err(|error| format!("failed to read `{TASK_LIST}`: {}", explain_link(&error)))?;
         let tasks = read_takt_tasks(TASK_LIST, &text)
             .map_err(|error| format!("{TASK_LIST}:{}: {}; {}", error.line, error.message, error.hint))?;
         Ok((text, tasks))
     }
 
     fn write(&self, text: &str) -> Result<(), String> {
-        write_whole(&self.root.join(TASK_LIST), text.as_bytes())
+        write_whole(&self.root, Path::new(TASK_LIST), text.as_bytes())
     }
 
     /// Other processes of Cuegate wait. The lock ends with the file.
@@ -111,7 +114,7 @@ impl TaskQueue for TaktQueue {
         }
         let name = format!("{}-{digest}", name_of(&task.text));
         let folder = format!("{TASK_FOLDERS}/{name}");
-        write_whole(&self.root.join(&folder).join(ORDER), task.text.as_bytes())?;
+        write_whole(&self.root, &Path::new(&folder).join(ORDER), task.text.as_bytes())?;
         let mut entry: Vec<(&str, Value)> =
             vec![("name", json!(name)), ("status", json!("pending")), ("task_dir", json!(folder))];
         let mut put = |key, value: Option<Value>| entry.extend(value.map(|value| (key, value)));
@@ -145,8 +148,19 @@ pub(crate) fn read_task_text(root: &Path, task: &TaktTask) -> Result<String, Str
     if path.is_absolute() || path.components().any(|part| part == std::path::Component::ParentDir) {
         return Err(format!("`{folder}` is not in the project"));
     }
-    let file = root.join(path).join(ORDER);
-    fs::read_to_string(&file).map_err(|error| format!("failed to read `{folder}/{ORDER}`: {error}"))
+    let text = open_project(root).and_then(|project| project.read_text(&path.join(ORDER), TEXT_MAX));
+    text.map_err(|error| format!("failed to read `{folder}/{ORDER}`: {}", explain_link(&error)))
+}
+
+/// Agents write in the folder with the list, so no link in there is followed.
+fn open_project(root: &Path) -> io::Result<FolderHandle> {
+    FolderHandle::open(&fs::canonicalize(root)?)
+}
+
+/// An error in words: the system calls a link in the way too many of them.
+fn explain_link(error: &io::Error) -> String {
+    let is_link = error.kind() != io::ErrorKind::NotFound && is_missing(error);
+    if is_link { "it is a link or behind one, which is not followed".to_owned() } else { error.to_string() }
 }
 
 /// A name of the first line that says something, in letters, digits and hyphens.
@@ -165,15 +179,17 @@ fn name_of(text: &str) -> String {
     if name.is_empty() { "task".to_owned() } else { name }
 }
 
-/// Writes a file so that nobody sees half of it. The name of the new file is fixed: what a kill leaves is replaced by the next
-/// write, and the lock keeps writers apart.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    let failed = |error: std::io::Error| format!("failed to write `{}`: {error}", path.display());
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(failed)?;
-    let new = path.with_added_extension("new");
-    let mut file = File::create(&new).map_err(failed)?;
-    std::io::Write::write_all(&mut file, bytes).map_err(failed)?;
-    file.sync_all().map_err(failed)?;
-    fs::rename(&new, path).map_err(failed)
+/// Writes a file so that nobody sees half of it. The lock keeps writers apart.
+fn write_whole(root: &Path, below: &Path, bytes: &[u8]) -> Result<(), String> {
+    let write = || {
+        let project = open_project(root)?;
+        project.create_folder(below.parent().unwrap_or(Path::new("")))?;
+        project.write_with(below, |file| {
+            io::Write::write_all(file, bytes)?;
+            file.sync_all()
+        })
+    };
+    write().map_err(|error: io::Error| {
+        format!("failed to write `{}`: {}", below.display(), explain_link(&error))
+    })
 }

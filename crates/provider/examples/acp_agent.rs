@@ -158,6 +158,15 @@ fn main() {
                         let error = json!({ "code": 429, "message": body });
                         send(&json!({ "jsonrpc": "2.0", "id": message["id"], "error": error }));
                     }
+                    "cheapens" => {
+                        for amount in [50.0, 0.0, 2.0] {
+                            let cost = json!({ "amount": amount, "currency": "USD" });
+                            let usage = json!({ "sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": cost });
+                            update("s-1", usage);
+                        }
+                        say("s-1", "Fine.");
+                        reply(json!({ "stopReason": "end_turn" }));
+                    }
                     "refuses" => reply(json!({ "stopReason": "refusal" })),
                     "error-as-turn" => reply(json!({ "stopReason": "end_turn", "usage": null })),
                     _ => {

@@ -166,6 +166,17 @@ fn the_replay_of_a_conversation_is_no_part_of_the_turn() {
 }
 
 #[test]
+fn the_cost_of_a_session_never_falls() {
+    let mut scene = Scene::new("cheapens").in_words();
+    let answer = scene.call().1.unwrap();
+    assert_eq!(answer.usage.cost_usd, Some(50.0));
+    // In the next call of the session the same is told again.
+    scene.request.session = Some(Session { id: "s-1".to_owned(), fork: false, totals: answer.totals });
+    let answer = scene.call().1.unwrap();
+    assert_eq!((answer.usage.cost_usd, answer.totals.unwrap().cost_usd), (Some(0.0), Some(50.0)));
+}
+
+#[test]
 fn a_model_is_set_and_compared() {
     let mut scene = Scene::new("").in_words();
     scene.request.model = Some("mine".to_owned());

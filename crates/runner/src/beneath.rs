@@ -318,6 +318,20 @@ impl FolderHandle {
         Ok(fs::chmod(path, Mode::RWXU)?)
     }
 
+    /// Takes from a regular file all permissions but `mask`.
+    ///
+    /// # Errors
+    /// As [`FolderHandle::open_file`], and when it belongs to somebody else.
+    pub fn restrict_mode(&self, below: &Path, mask: u32) -> io::Result<()> {
+        let file = self.open_file(below)?;
+        let mode = Mode::from_raw_mode(fs::fstat(&file)?.st_mode & 0o7777);
+        let less = mode & Mode::from_raw_mode(mask);
+        if less != mode {
+            fs::fchmod(&file, less)?;
+        }
+        Ok(())
+    }
+
     /// The entries of a folder with their kinds, in no order. There are none if it is missing or no folder.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ pub mod worktree;
 
 pub use activity::{ActivityReader, TimedActivity, output_so_far};
 pub use batch_writer::{BatchWriter, read_batch};
-pub use beneath::FolderHandle;
+pub use beneath::{FolderHandle, is_missing};
 pub use clock::{Clock, now_ms};
 pub use confinement::Confinement;
 pub use drive::{

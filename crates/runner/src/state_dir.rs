@@ -67,6 +67,12 @@ impl StateDir {
     /// When it cannot be created.
     pub fn create_missing(&self) -> Result<StateDir, Error> {
         let state_dir = self.clone();
+        // A sandbox hides the folder of a link and not the link, which an agent could replace.
+        if state_dir.dir.is_symlink() {
+            let why =
+                std::io::Error::other("it is a link; the state of runs has to be a folder of the project");
+            return Err(io_error_at("use", &state_dir.dir)(why));
+        }
         fs::create_dir_all(&state_dir.dir).map_err(io_error_at("create", &state_dir.dir))?;
         let ignore = state_dir.dir.join(".gitignore");
         if !ignore.exists() {

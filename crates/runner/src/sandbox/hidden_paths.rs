@@ -198,7 +198,6 @@ fn leads_out(path: &Path) -> bool {
 /// The mounts that make files of the working tree read-only: each file, or its folder if the path begins with a dot
 /// folder such as `.agent` and the file is none of settings. The folders above become writable mounts, so that they cannot be moved away.
 pub(in crate::sandbox) fn mounts_of_sealed_files(work: &Path, files: &[PathBuf]) -> Vec<(PathBuf, Mount)> {
-    let is_real = |path: &Path| fs::canonicalize(path).is_ok_and(|real| real == path);
     let mut mounts = Vec::new();
     for file in files.iter().filter(|file| file.components().all(|part| matches!(part, Component::Normal(_))))
     {
@@ -257,7 +256,7 @@ pub(in crate::sandbox) fn prepare_repository_paths(work: &Path) -> RepositoryPat
         _ => return found,
     };
     let folders = GIT_FOLDERS.map(|name| common.join(name));
-    for folder in folders.iter().filter(|folder| !folder.exists()) {
+    for folder in folders.iter().filter(|folder| folder.symlink_metadata().is_err()) {
         // Fails on a read-only file system, where nothing can be written either.
         let _ = fs::create_dir_all(folder);
     }
@@ -266,13 +265,20 @@ pub(in crate::sandbox) fn prepare_repository_paths(work: &Path) -> RepositoryPat
     let others = worktrees.map(|entry| entry.path()).filter(|path| own.as_ref() != Some(path));
     let places = std::iter::once(&common).chain(&own);
     let seals = places.clone().flat_map(|folder| GIT_SETTINGS.map(|name| folder.join(name)));
-    found.sealed.extend(seals.chain(folders).chain(others).filter_map(|path| fs::canonicalize(path).ok()));
+    // A link would show or open what it leads to.
+    let real = seals.chain(folders).chain(others).filter(|path| is_real(path));
+    found.sealed.extend(real);
     let missing = places.flat_map(|folder| GIT_FORBIDDEN.map(|name| folder.join(name)));
     found.forbidden.extend(missing.filter(|path| path.symlink_metadata().is_err()));
     // Mounts of their own, so that they cannot be moved away with what is read-only in them.
     let held = [common.join("objects"), common.join("worktrees")].into_iter().chain(own);
-    found.written.extend(std::iter::once(common).chain(held.filter(|path| path.is_dir())));
+    found.written.extend(std::iter::once(common).chain(held.filter(|path| path.is_dir() && is_real(path))));
     found
+}
+
+/// Whether a path exists and no part of it is a link.
+fn is_real(path: &Path) -> bool {
+    fs::canonicalize(path).is_ok_and(|real| real == path)
 }
 
 /// The repository of a linked worktree, and the folder of the worktree in it. The worktree's `.git` file names that
@@ -290,7 +296,8 @@ fn repository_of_worktree(dot: &Path, top: &Path) -> Option<(PathBuf, PathBuf)> 
 
 /// Removes files by which a sandboxed process could redirect git. Call it before any git command in the working tree.
 pub fn remove_git_redirects(work: &Path) {
-    let dots = work.ancestors().map(|folder| folder.join(".git")).filter(|dot| dot.is_dir());
+    let is_folder = |dot: &PathBuf| dot.symlink_metadata().is_ok_and(|about| about.is_dir());
+    let dots = work.ancestors().map(|folder| folder.join(".git")).filter(is_folder);
     for dot in dots.take(1) {
         // Only the folders of linked worktrees have this file, and those are not called `.git`.
         let _ = fs::remove_file(dot.join("commondir"));

@@ -312,9 +312,10 @@ impl SandboxSpec<'_> {
             .collect();
         let heard = reporter.channel();
         let egress = Egress::open(allow_list, reporter)?;
-        let repository = match self.git {
-            None => hidden_paths::prepare_repository_paths(self.work),
-            Some(_) => hidden_paths::RepositoryPaths::default(),
+        // With mounts there is either a folder that stands in for `.git`, or no repository: then a `.git` is an agent's.
+        let repository = match (&self.sandbox.level, self.git) {
+            (SandboxLevel::Partial(_), None) => hidden_paths::prepare_repository_paths(self.work),
+            _ => hidden_paths::RepositoryPaths::default(),
         };
         let git_config = egress.folder().join(GIT_CONFIG);
         fs::write(&git_config, &self.sandbox.git_config).map_err(error::io_error_at("write", &git_config))?;
@@ -436,7 +437,9 @@ impl SandboxSpec<'_> {
 
         let located = |path: &str| hidden_paths::resolve_path(path, &work, self.root, home.as_deref());
         let readable = self.sandbox.options.readable.iter().filter_map(|path| located(path));
-        let readable: Vec<PathBuf> = readable.filter_map(|path| fs::canonicalize(path).ok()).collect();
+        let readable: Vec<PathBuf> = readable.collect();
+        let writable = self.writable_folders(&work);
+        let readable = hidden_paths::resolve_safely(&readable, &writable);
         let started: &[PathBuf] = match &self.kind {
             ProcessKind::Agent { needs, .. } => &needs.programs,
             ProcessKind::Program => &[],
@@ -463,8 +466,12 @@ impl SandboxSpec<'_> {
             if !layout.hides(&path) {
                 continue;
             }
-            // A link is shown as what it leads to, under its own name.
+            // A link is shown as what it leads to, under its own name. One that an agent may have made leads nowhere else.
+            let is_own = |target: &Path| {
+                writable.iter().all(|folder| !path.starts_with(folder) || target.starts_with(folder))
+            };
             match fs::canonicalize(&path) {
+                Ok(target) if target != path && !is_own(&target) => {}
                 Ok(target) if target != path => layout.put(path, Mount::ReadFrom(target)),
                 _ => layout.put(path, Mount::Read),
             }
@@ -492,10 +499,16 @@ impl SandboxSpec<'_> {
         let wanted = hidden_paths::resolve_safely(&wanted, &open);
         searched.extend(wanted.iter().cloned().chain(readable));
         wanted.into_iter().for_each(|path| layout.put(path, Mount::Write));
-        state.into_iter().for_each(|path| layout.put(path, Mount::Write));
+        state.iter().for_each(|path| layout.put(path, Mount::Write));
         if let ProcessKind::Agent { needs, .. } = &self.kind {
+            // Agents write in the folders with their settings, and may have put a link there.
+            let is_secret = |path: &Path| {
+                let secrets = self.sandbox.hidden.iter().filter(|secret| !is_ours(secret));
+                secrets.into_iter().any(|secret| secret.starts_with(path) || path.starts_with(secret))
+            };
             let settings = needs.settings.iter().filter_map(|path| fs::canonicalize(path).ok());
-            settings.for_each(|path| layout.put(path, Mount::Read));
+            let settings = settings.filter(|path| is_ours(path) || !is_secret(path));
+            settings.collect::<Vec<_>>().into_iter().for_each(|path| layout.put(path, Mount::Read));
         }
         self.put_git(&work, &mut layout);
         let access = self.tree_access();
@@ -543,6 +556,15 @@ impl SandboxSpec<'_> {
             }
         }
         layout
+    }
+
+    /// The folders in which agents may make links.
+    fn writable_folders(&self, work: &Path) -> Vec<PathBuf> {
+        let mut folders = vec![work.to_owned()];
+        if let ProcessKind::Agent { needs, .. } = &self.kind {
+            folders.extend(needs.state.iter().filter_map(|path| fs::canonicalize(path).ok()));
+        }
+        folders
     }
 
     /// The state paths of an agent's program. Creates missing folders, as the program would without the sandbox.

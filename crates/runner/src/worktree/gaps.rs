@@ -1,13 +1,16 @@
 //! What a new worktree of a repository lacks, and what stands in its way.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 
-use super::error::WorktreeError;
+use super::error::{WorktreeError, io_at};
 use super::git::Git;
 use super::repository::Repository;
 use super::tree_edit::GITLINK;
+use crate::beneath::FolderHandle;
+
+/// The limit of the size of a `.gitattributes`, in bytes.
+const ATTRIBUTES_MAX: u64 = 4 << 20;
 
 /// What a worktree of a repository lacks, and what stands in its way.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,8 +52,9 @@ pub fn worktree_gaps(root: &Path) -> Result<WorktreeGaps, WorktreeError> {
     }
     gaps.has_cuegate_branch = git.succeeds(&["show-ref", "--verify", "--quiet", "refs/heads/cuegate"])?;
     gaps.is_sparse = git.word(&["config", "--type=bool", "core.sparseCheckout"]).is_ok_and(|is| is == "true");
+    let tree = FolderHandle::open(&repository.top).map_err(io_at("open", &repository.top))?;
     for path in attributes {
-        let text = fs::read_to_string(root.join(path)).unwrap_or_default();
+        let text = tree.read_text(Path::new(&path), ATTRIBUTES_MAX).unwrap_or_default();
         let words = text.split_whitespace().filter_map(|word| word.strip_prefix("filter="));
         gaps.filters.extend(words.map(str::to_owned));
     }

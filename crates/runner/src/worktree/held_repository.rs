@@ -18,7 +18,7 @@ use super::snapshots::snapshot::Trees;
 use crate::beneath::FolderHandle;
 
 /// Files that decide what git does, folders of an unfinished rebase, and the log of the stash.
-const FILES: [&str; 10] = [
+const FILES: [&str; 11] = [
     "HEAD",
     "commondir",
     "config",
@@ -26,6 +26,7 @@ const FILES: [&str; 10] = [
     "info/attributes",
     "info/exclude",
     STASH_LOG,
+    "objects/info/alternates",
     "rebase-apply",
     "rebase-merge",
     "shallow",
@@ -36,6 +37,8 @@ const SETTINGS: [&str; 4] = ["commondir", "config", "config.worktree", "info/att
 const STASH_LOG: &str = "logs/refs/stash";
 /// The folder of hooks.
 const HOOKS: &str = "hooks";
+/// How deep references are searched: their names contain slashes.
+const REFS_DEPTH: usize = 64;
 /// How deep the folders of submodules are searched: their names may contain slashes.
 const MODULES_DEPTH: usize = 12;
 /// The limit of the size of a file that is kept, in bytes.
@@ -51,6 +54,8 @@ pub struct HeldRepository {
     folders: Vec<GitFolder>,
     /// The files, by their folder and their path below it.
     files: BTreeMap<(PathBuf, PathBuf), HeldEntry>,
+    /// Entries of the shared folder that git does not make: links, FIFOs and the like.
+    irregular: BTreeSet<PathBuf>,
     /// The `.git` files of submodules.
     links: LinkProtection,
 }
@@ -95,7 +100,8 @@ impl HeldRepository {
         let files = read_files(&folders)?;
         let unseen = read_unseen(&Git::in_repository(repository.clone()))?;
         let links = LinkProtection::read(&repository)?;
-        Ok(HeldRepository { repository, refs, unseen, folders, files, links })
+        let irregular = list_irregular_entries(&repository.common);
+        Ok(HeldRepository { repository, refs, unseen, folders, files, irregular, links })
     }
 
     /// Puts back what a command changed beside new commits of the checked-out branch and staged files. Branches of other
@@ -121,6 +127,13 @@ impl HeldRepository {
 
     fn put_back_all(&mut self) -> Result<RevertedChanges, WorktreeError> {
         let mut trespass = RevertedChanges::default();
+        // Before any git reads there: through a link it would read other repositories, and a FIFO would hold it up.
+        let common = &self.repository.common;
+        for below in list_irregular_entries(common).difference(&self.irregular) {
+            let removed = FolderHandle::open(common).and_then(|folder| folder.remove(below));
+            removed.map_err(io_at("remove", &common.join(below)))?;
+            trespass.forbidden.push(format!("`.git/{}`, which is no regular file", below.display()));
+        }
         let now = read_files(&self.folders)?;
         let names: BTreeSet<&(PathBuf, PathBuf)> = now.keys().chain(self.files.keys()).collect();
         for name in names {
@@ -261,6 +274,25 @@ fn list_git_folders(repository: &Repository) -> Vec<GitFolder> {
         }
     }
     folders
+}
+
+/// The entries of a git folder, of its objects and of its references that are neither regular files nor folders.
+fn list_irregular_entries(common: &Path) -> BTreeSet<PathBuf> {
+    let mut irregular = BTreeSet::new();
+    let Ok(folder) = FolderHandle::open(common) else { return irregular };
+    let mut unread = vec![(PathBuf::new(), 0), (PathBuf::from("objects"), 1)];
+    unread.extend(["refs", "logs"].map(|name| (PathBuf::from(name), REFS_DEPTH)));
+    while let Some((below, depth)) = unread.pop() {
+        for (name, kind) in folder.list(&below).unwrap_or_default() {
+            let entry = below.join(name);
+            if kind.is_dir() {
+                unread.extend(depth.checked_sub(1).map(|depth| (entry, depth)));
+            } else if !kind.is_file() {
+                irregular.insert(entry);
+            }
+        }
+    }
+    irregular
 }
 
 /// The files in these git folders that are held.

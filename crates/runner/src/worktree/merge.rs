@@ -1,12 +1,11 @@
 //! Merges the changes between two trees into a working tree.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::changes::{Change, ChangeKind, object_id};
-use super::error::WorktreeError;
+use super::error::{WorktreeError, io_at};
 use super::snapshots::snapshot::Trees;
+use crate::beneath::FolderHandle;
 
 /// The result of [`Trees::merge`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,16 +19,6 @@ pub enum MergeResult {
     },
     /// These files have changes on both sides that cannot be merged. Relative to the root, with `/`.
     Conflicts(Vec<String>),
-}
-
-/// Takes from a file the rights of others that it did not have before. It is fine if that fails: the content is right.
-fn restrict_mode(file: &Path, before: u32) {
-    let Ok(about) = file.symlink_metadata() else { return };
-    let mode = about.permissions().mode();
-    let less = mode & (before | 0o700);
-    if about.is_file() && less != mode {
-        let _ = fs::set_permissions(file, fs::Permissions::from_mode(less));
-    }
 }
 
 impl Trees {
@@ -79,19 +68,22 @@ impl Trees {
             self.git.run_with(&args, names.as_bytes())?;
         }
         // Git writes files anew, with the permissions of new ones.
-        let modes: Vec<(&Change, fs::Permissions)> = changes
+        let tree = FolderHandle::open(&self.root).map_err(io_at("open", &self.root))?;
+        let state_of = |change: &Change| tree.state_of(Path::new(&change.path)).ok().flatten();
+        let modes: Vec<(&Change, u32)> = changes
             .iter()
-            .filter_map(|change| Some((change, self.root.join(&change.path).symlink_metadata().ok()?)))
-            .filter(|(_, about)| about.is_file())
-            .map(|(change, about)| (change, about.permissions()))
+            .filter_map(|change| Some((change, state_of(change)?)))
+            .filter(|(_, state)| state.is_file())
+            .map(|(change, state)| (change, state.mode))
             .collect();
         let applied = self.git.run_with(&["apply", "--binary", "--whitespace=nowarn"], &patch);
         for (change, mode) in modes {
-            restrict_mode(&self.root.join(&change.path), mode.mode());
+            // It is fine if that fails: the content is right.
+            let _ = tree.restrict_mode(Path::new(&change.path), mode | 0o700);
         }
         if applied.is_err() {
             for change in missing {
-                let _ = fs::remove_file(self.root.join(&change.path));
+                let _ = tree.remove(Path::new(&change.path));
             }
         }
         applied.map(|_| changes)

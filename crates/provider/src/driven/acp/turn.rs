@@ -177,7 +177,9 @@ impl<'t, 'w> AcpTurn<'t, 'w> {
             output: self.answer.clone(),
             session: Some(session.id),
             model: job.model.clone(),
-            totals: self.cost.map(|cost| Usage { cost_usd: Some(cost), ..Usage::default() }),
+            totals: self
+                .cost
+                .map(|cost| Usage { cost_usd: Some(cost.max(self.cost_before())), ..Usage::default() }),
             handshake: Some(session.handshake),
             ..AnswerLine::default()
         })
@@ -292,8 +294,7 @@ impl<'t, 'w> AcpTurn<'t, 'w> {
     /// one used is unknown then.
     fn report_usage(&mut self, is_answered: bool) -> Result<(), DriverError> {
         let mut used = self.used;
-        let before = self.job.totals.and_then(|totals| totals.cost_usd).unwrap_or(0.0);
-        used.cost_usd = self.cost.map(|cost| (cost - before).max(0.0));
+        used.cost_usd = self.cost.map(|cost| (cost - self.cost_before()).max(0.0));
         if used == Usage::default() && is_answered {
             let said = self.text.len() + self.text_before.len();
             used.input_tokens = estimate_tokens(self.job.prompt.len() as u64);
@@ -301,6 +302,11 @@ impl<'t, 'w> AcpTurn<'t, 'w> {
             used.is_estimated = true;
         }
         self.events.usage(used)
+    }
+
+    /// The cost of the session before this call, in dollars.
+    fn cost_before(&self) -> f64 {
+        self.job.totals.and_then(|totals| totals.cost_usd).unwrap_or(0.0)
     }
 
     fn add_text(&mut self, text: &str, has_id: bool) -> Result<(), DriverError> {
@@ -392,7 +398,9 @@ impl AcpHandler for AcpTurn<'_, '_> {
                 )
             }
             SessionUpdate::UsageUpdate(update) => {
-                self.cost = update.cost.map(|cost| cost.amount).or(self.cost);
+                // What a session costs does not fall: an agent that reports less later made a mistake, or hides some.
+                let reported = update.cost.map(|cost| cost.amount).filter(|amount| amount.is_finite());
+                self.cost = reported.map(|amount| amount.max(self.cost.unwrap_or(0.0))).or(self.cost);
                 Ok(())
             }
             _ => Ok(()),

@@ -525,4 +525,6 @@ fn remove_if_present(path: &Path) -> Result<(), WorktreeError> {
 }
 
 #[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod tests;

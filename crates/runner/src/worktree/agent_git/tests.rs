@@ -3,12 +3,12 @@ use std::{fs, path::Path, process::Command};
 use super::*;
 
 /// A repository of a user with one commit, and the git folder of its agents.
-struct Scene {
-    dir: tempfile::TempDir,
+pub(super) struct Scene {
+    pub(super) dir: tempfile::TempDir,
 }
 
 impl Scene {
-    fn new() -> Scene {
+    pub(super) fn new() -> Scene {
         let scene = Scene { dir: tempfile::tempdir().unwrap() };
         fs::create_dir(scene.top()).unwrap();
         scene.user(&["init", "--quiet", "--initial-branch", "main"]);
@@ -18,22 +18,22 @@ impl Scene {
         scene
     }
 
-    fn top(&self) -> PathBuf {
+    pub(super) fn top(&self) -> PathBuf {
         fs::canonicalize(self.dir.path()).unwrap().join("tree")
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(super) fn write(&self, path: &str, text: &str) {
         let path = self.top().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    fn git(&self) -> AgentGit {
+    pub(super) fn git(&self) -> AgentGit {
         let trees = Trees::open(&self.top(), &self.dir.path().join("state")).unwrap().unwrap();
         AgentGit::new(&trees, &self.dir.path().join("run/git"), GitFolderReach::Mounted)
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut git = Command::new("git");
         git.args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgSign=false"]).args(args);
         git.current_dir(self.top()).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
@@ -41,12 +41,12 @@ impl Scene {
     }
 
     /// The git of the user.
-    fn user(&self, args: &[&str]) -> String {
+    pub(super) fn user(&self, args: &[&str]) -> String {
         run_command(self.command(args))
     }
 
     /// The git of an agent, which sees the objects of the user by a mount.
-    fn agent(&self, args: &[&str]) -> String {
+    pub(super) fn agent(&self, args: &[&str]) -> String {
         let mut git = self.command(args);
         git.env("GIT_DIR", self.dir.path().join("run/git")).env("GIT_WORK_TREE", self.top());
         git.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", self.top().join(".git/objects"));
@@ -54,14 +54,14 @@ impl Scene {
     }
 }
 
-fn run_command(mut git: Command) -> String {
+pub(super) fn run_command(mut git: Command) -> String {
     let output = git.output().unwrap();
     assert!(output.status.success(), "{git:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// Runs one command of an agent between the begin and the end of a call.
-fn run_call(git: &mut AgentGit, work: impl FnOnce()) -> TakeOverReport {
+pub(super) fn run_call(git: &mut AgentGit, work: impl FnOnce()) -> TakeOverReport {
     fs::create_dir_all(git.folder.parent().unwrap()).unwrap();
     git.begin().unwrap();
     work();

@@ -6,11 +6,15 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::worktree::error::WorktreeError;
+use crate::beneath::FolderHandle;
+use crate::worktree::error::{WorktreeError, io_at};
 use crate::worktree::git::Git;
 
 /// The most places that are returned; each is a mount of the sandbox.
 const PLACES_MAX: usize = 200;
+
+/// The limit of the size of a `.gitignore`, in bytes.
+const RULES_MAX: u64 = 4 << 20;
 
 /// Files beside which build tools make their folders.
 const MANIFESTS: [&str; 8] = [
@@ -59,7 +63,8 @@ pub(crate) fn ignored_places(
 /// The folders that lines of the top `.gitignore` name and that do not exist: at the top, and beside the manifests of
 /// packages if a line holds for every folder.
 fn missing_folders(work: &Path, git: &Git) -> Result<BTreeSet<PathBuf>, WorktreeError> {
-    let text = fs::read_to_string(work.join(".gitignore")).unwrap_or_default();
+    let tree = FolderHandle::open(work).map_err(io_at("open", work))?;
+    let text = tree.read_text(Path::new(".gitignore"), RULES_MAX).unwrap_or_default();
     let mut folders = BTreeSet::new();
     let mut packages: Option<BTreeSet<PathBuf>> = None;
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', '!'])) {
