@@ -95,7 +95,8 @@ impl Settings {
     /// # Errors
     /// When it is not one.
     pub(crate) fn address(&self) -> Result<Address, Failure> {
-        Address::parse(&self.journal, None).map_err(|AddressError(why)| {
+        let address = Address::parse(&self.journal, None).and_then(Address::with_environment_password);
+        address.map_err(|AddressError(why)| {
             Failure::new(format!("`journal` is no address of Postgres: {why}"))
                 .hint("such as `postgres://USER@HOST/DATABASE`")
         })

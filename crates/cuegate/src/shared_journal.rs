@@ -24,6 +24,20 @@ pub struct JournalConfig {
     pub ca: Option<PathBuf>,
     /// The schema of the tables: those with the same one share their runs.
     pub schema: Option<String>,
+    /// Who chose the address.
+    #[serde(skip)]
+    pub(crate) named_by: NamedBy,
+}
+
+/// Who chose the address of a journal. Whoever may change a project also chooses what its settings name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum NamedBy {
+    #[default]
+    Project,
+    /// A variable, which the project names.
+    Variable,
+    /// The user: by a flag, or in a file outside of the project.
+    User,
 }
 
 /// An address without its password, to be kept and shown.
@@ -81,7 +95,12 @@ impl PostgresStore {
                 .map_err(|_| AddressError(format!("the variable `{name}` that it names is not set"))),
         };
         let ca = config.ca.as_ref().map(|path| root.join(path));
+        let named_by = if flag.is_some() { NamedBy::User } else { config.named_by };
         let address = url.and_then(|url| Address::parse(&url, ca.as_deref()));
+        let address = match named_by {
+            NamedBy::Project => address,
+            NamedBy::Variable | NamedBy::User => address.and_then(Address::with_environment_password),
+        };
         // An address that is typed says all.
         let address = match config.schema.as_ref().filter(|_| flag.is_none()) {
             Some(schema) => address.map(|address| address.with_schema(schema)),

@@ -1,8 +1,11 @@
 //! Where a journal is, and how the connection to it is encrypted.
 
-use std::{path::Path, str::FromStr, sync::Arc};
+use std::{net::IpAddr, path::Path, str::FromStr, sync::Arc};
 
-use postgres::{Config, config::Host};
+use postgres::{
+    Config,
+    config::{Host, SslMode},
+};
 use rustls::{ClientConfig, RootCertStore, pki_types::CertificateDer, pki_types::pem::PemObject as _};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -16,6 +19,8 @@ pub struct Address {
     pub(crate) config: Config,
     pub(crate) schema: String,
     tls: MakeTls,
+    /// Whether the password of the environment is not for its host.
+    pub(crate) withholds_password: bool,
 }
 
 #[derive(Clone)]
@@ -32,11 +37,12 @@ impl std::fmt::Debug for MakeTls {
 pub struct AddressError(pub String);
 
 impl Address {
-    /// Reads an address. A password that it does not have is that of `PGPASSWORD`. `ca` is a file of certificates in PEM
-    /// that the server's is checked with; without it those that this machine trusts are.
+    /// Reads an address. `ca` is a file of certificates in PEM that the server's is checked with; without it those that this
+    /// machine trusts are. A password in it is sent encrypted, unless the server is on this machine.
     ///
     /// # Errors
-    /// When the address has no host or an unknown key, and when the certificates cannot be read.
+    /// When the address has no host or an unknown key, when it has a password and forbids to encrypt it, and when the
+    /// certificates cannot be read.
     pub fn parse(text: &str, ca: Option<&Path>) -> Result<Address, AddressError> {
         let mut config = Config::from_str(text).map_err(|error| AddressError(explain_config(&error)))?;
         if config.get_hosts().is_empty() {
@@ -45,9 +51,7 @@ impl Address {
         if config.get_user().is_none() {
             return Err(AddressError("it names no user".to_owned()));
         }
-        if let (None, Ok(password)) = (config.get_password(), std::env::var("PGPASSWORD")) {
-            config.password(password);
-        }
+        encrypt_password(&mut config)?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(std::time::Duration::from_secs(10));
         }
@@ -55,7 +59,22 @@ impl Address {
         config.keepalives_idle(std::time::Duration::from_secs(20));
         config.tcp_user_timeout(std::time::Duration::from_secs(30));
         let schema = config.get_options().and_then(read_search_path).unwrap_or_else(|| SCHEMA.to_owned());
-        Ok(Address { config, schema, tls: MakeTls(Arc::new(build_tls(ca)?)) })
+        let tls = MakeTls(Arc::new(build_tls(ca)?));
+        Ok(Address { config, schema, tls, withholds_password: true })
+    }
+
+    /// Adds the password of `PGPASSWORD`, if the address has none: for a host that the user named, not a project, because
+    /// whoever changes a project would be sent it.
+    ///
+    /// # Errors
+    /// When the address forbids to encrypt it.
+    pub fn with_environment_password(mut self) -> Result<Address, AddressError> {
+        self.withholds_password = false;
+        if let (None, Ok(password)) = (self.config.get_password(), std::env::var("PGPASSWORD")) {
+            self.config.password(password);
+            encrypt_password(&mut self.config)?;
+        }
+        Ok(self)
     }
 
     /// The same server, with the tables in another schema.
@@ -94,6 +113,35 @@ impl std::fmt::Display for Address {
         let database = self.config.get_dbname().or(self.config.get_user()).unwrap_or_default();
         write!(f, "{}/{database}, schema {}", hosts.join(","), self.schema)
     }
+}
+
+/// Requires TLS where a password would cross a network: the server chooses how it is sent, and may ask for it in clear.
+fn encrypt_password(config: &mut Config) -> Result<(), AddressError> {
+    if config.get_password().is_none() || is_local(config) {
+        return Ok(());
+    }
+    if config.get_ssl_mode() == SslMode::Disable {
+        return Err(AddressError(
+            "it has a password and `sslmode=disable`: a password is sent encrypted to another machine"
+                .to_owned(),
+        ));
+    }
+    config.ssl_mode(SslMode::Require);
+    Ok(())
+}
+
+/// Whether all hosts are this machine. An address beside a host is what is connected to.
+fn is_local(config: &Config) -> bool {
+    let addresses = config.get_hostaddrs();
+    if !addresses.is_empty() {
+        return addresses.iter().all(IpAddr::is_loopback);
+    }
+    config.get_hosts().iter().all(|host| match host {
+        Host::Tcp(name) => {
+            name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+        }
+        Host::Unix(_) => true,
+    })
 }
 
 /// The first schema of `-c search_path=…`.
@@ -138,6 +186,25 @@ fn build_tls(ca: Option<&Path>) -> Result<ClientConfig, AddressError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_password_crosses_no_network_in_clear() {
+        for (text, mode) in [
+            ("postgres://me:p@db.example/work", SslMode::Require),
+            ("host=localhost hostaddr=192.0.2.1 user=me password=p", SslMode::Require),
+            ("postgres://me:p@localhost,db.example/work", SslMode::Require),
+            ("postgres://me@db.example/work", SslMode::Prefer),
+            ("postgres://me:p@127.0.0.1/work", SslMode::Prefer),
+            ("postgres://me:p@[::1]/work", SslMode::Prefer),
+            ("host=/run/pg user=me password=p", SslMode::Prefer),
+            ("postgres://me@db.example/work?sslmode=disable", SslMode::Disable),
+        ] {
+            assert_eq!(Address::parse(text, None).unwrap().config.get_ssl_mode(), mode, "{text}");
+        }
+        let AddressError(why) =
+            Address::parse("postgres://me:p@db.example/w?sslmode=disable", None).unwrap_err();
+        assert!(why.contains("encrypted"), "{why}");
+    }
 
     #[test]
     fn an_address_shows_no_password() {

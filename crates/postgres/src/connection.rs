@@ -160,7 +160,14 @@ impl Session {
 
     fn explain(&self, error: &DbError) -> Error {
         let cause = std::error::Error::source(error).map(|cause| format!(": {cause}")).unwrap_or_default();
-        Error::Database { address: self.address.to_string(), what: format!("{error}{cause}") }
+        let advice = match self.address.withholds_password && cause.contains("password missing") {
+            true => {
+                "; `PGPASSWORD` is sent only to a host that is named outside of the project: by `--journal`, in the \
+                 user's own `cuegate.toml`, or as `url = \"$NAME\"`"
+            }
+            false => "",
+        };
+        Error::Database { address: self.address.to_string(), what: format!("{error}{cause}{advice}") }
     }
 }
 

@@ -183,6 +183,24 @@ pub(super) enum Verb {
 }
 
 impl Verb {
+    /// Whether it reads definitions and settings only. It opens nothing that they name, because they may be those of a change
+    /// that is under review.
+    pub(super) fn only_reads_definitions(&self) -> bool {
+        matches!(
+            self,
+            Verb::Check(_)
+                | Verb::Compare(_)
+                | Verb::Explain(_)
+                | Verb::Graph(_)
+                | Verb::List(_)
+                | Verb::Price(_)
+                | Verb::Prompt(_)
+                | Verb::Schema(_)
+                | Verb::Show(_)
+                | Verb::Simulate(_)
+        )
+    }
+
     /// Whether it starts or continues a run, and so calls agents. A script costs nothing.
     pub(super) fn calls_agents(&self) -> bool {
         matches!(self, Verb::Run(args) if args.script.is_none())

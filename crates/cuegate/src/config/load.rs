@@ -11,7 +11,7 @@ use cuegate_runner::{StateDir, sandbox::kept_out_files};
 
 use super::Config;
 use crate::Failure;
-use crate::shared_journal::hide_password;
+use crate::shared_journal::{JournalConfig, NamedBy, hide_password};
 
 /// The name of the file, in the project and in the user's configuration folder.
 const NAME: &str = "cuegate.toml";
@@ -31,6 +31,7 @@ pub fn load_config(root: &Path) -> Result<Config, Failure> {
     let mut whole = Table::new();
     let mut read_ones = Vec::new();
     let kept_out = kept_out_files(StateDir::new(root).dir());
+    let mut named_by = NamedBy::Project;
     for path in list_config_paths(root) {
         // An agent that works, or was killed, may have created it.
         if kept_out.contains(&path) {
@@ -43,7 +44,9 @@ pub fn load_config(root: &Path) -> Result<Config, Failure> {
         }
         match crate::text_file::read_text(&path) {
             Ok(text) => {
-                merge_tables(&mut whole, parse_config_file(&path, &text)?);
+                let table = parse_config_file(&path, &text)?;
+                named_by = name_source(&table, path.starts_with(root)).unwrap_or(named_by);
+                merge_tables(&mut whole, table);
                 read_ones.push((path, text));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -63,8 +66,18 @@ pub fn load_config(root: &Path) -> Result<Config, Failure> {
     let source = serde_json::to_string(&kept).unwrap_or_default();
     let config: Result<Config, _> = Value::Table(whole).try_into();
     config
-        .map(|config| Config { source, ..config })
+        .map(|config| Config { source, journal: JournalConfig { named_by, ..config.journal }, ..config })
         .map_err(|error: toml::de::Error| failure_of_missing_field(&read_ones, &error))
+}
+
+/// Who chose the address of the journal that a file of settings names, if it names one.
+fn name_source(table: &Table, is_in_project: bool) -> Option<NamedBy> {
+    let url = table.get("journal")?.get("url")?.as_str()?;
+    Some(match url.starts_with('$') {
+        _ if !is_in_project => NamedBy::User,
+        true => NamedBy::Variable,
+        false => NamedBy::Project,
+    })
 }
 
 /// The configuration that a run keeps.

@@ -84,6 +84,90 @@ fn the_worst_case_is_told_as_two_prices_tell_it() {
     assert_eq!(project.run(&["compare", "HEAD", "--max-usd", "5"]).code, 1);
 }
 
+/// A server that notes whether somebody connected, and whether a password came.
+struct Listener {
+    socket: std::net::TcpListener,
+}
+
+impl Listener {
+    fn start() -> Listener {
+        Listener { socket: std::net::TcpListener::bind("127.0.0.1:0").unwrap() }
+    }
+
+    fn url(&self) -> String {
+        format!("postgres://me@{}/work?sslmode=disable&connect_timeout=2", self.socket.local_addr().unwrap())
+    }
+
+    /// Asks the first one who connects for a password in clear. Returns what followed.
+    fn ask_for_password(&self) -> Vec<u8> {
+        use std::io::{Read as _, Write as _};
+        let (mut client, _) = self.socket.accept().unwrap();
+        client.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+        let mut buffer = [0; 1024];
+        assert!(client.read(&mut buffer).unwrap() > 0);
+        client.write_all(b"R\x00\x00\x00\x08\x00\x00\x00\x03").unwrap();
+        let count = client.read(&mut buffer).unwrap_or(0);
+        buffer[..count].to_vec()
+    }
+}
+
+#[test]
+fn reading_opens_no_journal_that_the_project_names() {
+    let project = project();
+    let listener = Listener::start();
+    project.write("cuegate.toml", &format!("{SETTINGS}[journal]\nurl = \"{}\"\n", listener.url()));
+    listener.socket.set_nonblocking(true).unwrap();
+    for args in [
+        &["compare", "HEAD"][..],
+        &["compare", "HEAD", "HEAD"],
+        &["list"],
+        &["list", "--json"],
+        &["check", "it"],
+        &["show", "it"],
+        &["graph", "it"],
+        &["price", "it"],
+        &["simulate", "it", "--runs", "1"],
+    ] {
+        let mut command = project.command(args);
+        command.env("PGPASSWORD", "s3cret");
+        assert!(command.output().unwrap().status.success(), "{args:?}");
+        let error = listener.socket.accept().unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock, "{args:?} connected");
+    }
+}
+
+#[test]
+fn the_password_goes_only_where_the_user_says() {
+    let project = project();
+    let listener = Listener::start();
+    let settings = format!("[journal]\nurl = \"{}\"\n", listener.url());
+    let users = project.path().parent().unwrap().join("users");
+    std::fs::create_dir_all(users.join("cuegate")).unwrap();
+    let run = |args: &[&str], of_project: &str, of_user: &str| {
+        project.write("cuegate.toml", of_project);
+        std::fs::write(users.join("cuegate/cuegate.toml"), of_user).unwrap();
+        let mut command = project.command(args);
+        command.env("PGPASSWORD", "s3cret").env("XDG_CONFIG_HOME", &users).env("JOURNAL", listener.url());
+        std::thread::scope(|scope| {
+            let asking = scope.spawn(|| listener.ask_for_password());
+            let output = command.output().unwrap();
+            assert_eq!(output.status.code(), Some(4), "{args:?}");
+            let text = String::from_utf8_lossy(&output.stderr).into_owned();
+            (String::from_utf8_lossy(&asking.join().unwrap()).contains("s3cret"), text)
+        })
+    };
+    let (is_sent, text) = run(&["runs"], &settings, "");
+    assert!(!is_sent && text.contains("named outside of the project"), "{text}");
+    for (args, of_project, of_user) in [
+        (&["runs"][..], "", settings.as_str()),
+        (&["runs"], "[journal]\nurl = \"$JOURNAL\"\n", ""),
+        (&["runs", "--journal", &listener.url()], "", ""),
+    ] {
+        let (is_sent, text) = run(args, of_project, of_user);
+        assert!(is_sent, "{args:?}: {text}");
+    }
+}
+
 #[test]
 fn what_users_feel_is_named_and_the_rest_is_not() {
     let project = project();

@@ -46,14 +46,13 @@ use crate::{
     project,
     project::view_of,
     run_changes::compare_files,
-    shared_journal::{JournalConfig, PostgresStore},
+    shared_journal::{JournalConfig, NamedBy, PostgresStore},
 };
 
 /// Parses the arguments and runs the command.
 pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
     let mut place = ProjectPlace::here()?;
     place.builtins = read_builtins_flag(&place, &args)?;
-    place.home = find_shared_journal(place.home, &args);
     let (command, args) = command_for(&place, args);
     let matches = match command.try_get_matches_from(&args) {
         Ok(matches) => matches,
@@ -72,6 +71,7 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
     };
     let cli =
         Cli::from_arg_matches(&matches).map_err(|error| Failure::usage(error.to_string(), "see --help"))?;
+    place.home = find_shared_journal(place.home, &args, cli.command.only_reads_definitions());
     logging::init_logging(cli.verbose)?;
     print::set_output_options(print::PrintOptions {
         colours: match cli.color {
@@ -134,10 +134,13 @@ pub(super) fn dispatch_command(args: Vec<OsString>) -> Result<u8, Failure> {
     }
 }
 
-/// The state dir with the journal that `--journal` or `[journal]` of the settings names.
-fn find_shared_journal(home: StateDir, args: &[OsString]) -> StateDir {
+/// The state dir with the journal that `--journal` or `[journal]` of the settings names. `only_reads`: whether one that the
+/// project names is left alone.
+fn find_shared_journal(home: StateDir, args: &[OsString], only_reads: bool) -> StateDir {
     let flag = read_flag(args, "--journal");
     let store = match crate::config::load_config(home.root()) {
+        Ok(config) if only_reads && flag.is_none() && config.journal.named_by != NamedBy::User => None,
+        Err(_) if only_reads && flag.is_none() => None,
         Ok(config) => PostgresStore::of(home.root(), flag, &config.journal),
         // Whoever needs no journal goes on; nobody takes the files here for the runs of the project.
         Err(failure) if flag.is_none() => PostgresStore::of_broken_settings(home.root(), &failure.message),
