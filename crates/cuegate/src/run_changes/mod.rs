@@ -10,9 +10,9 @@ use cuegate_engine::{Event, Run, TreeState};
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{
     StateDir,
-    worktree::{ChangeSize, Trees},
+    worktree::{ChangeSize, FinishedChanges, Trees},
 };
-use cuegate_view::{LineCount, RunView, StampedRecord};
+use cuegate_view::{LineCount, RunView, StampedRecord, clean_to_one_line, plural};
 use serde_json::{Value, json};
 
 mod gate_files;
@@ -34,6 +34,21 @@ pub(crate) fn open_main(home: &StateDir) -> Result<Trees, Failure> {
     Trees::open(home.root(), &home.trees())?.ok_or_else(|| {
         Failure::environment(format!("`{}` is not in a git repository", home.root().display()))
     })
+}
+
+/// Finishes changes of files that a killed `apply`, `undo` or `restore` began, and says so. Call it with the lock of the tree.
+pub(crate) fn finish_changes(trees: &Trees) -> Result<Vec<String>, Failure> {
+    let finished = trees.finish_changes().map_err(cuegate_runner::Error::from)?;
+    let Some(FinishedChanges { finished, left }) = finished else { return Ok(Vec::new()) };
+    let mut notes = vec![format!(
+        "note: a command that was killed while it changed this working tree is finished: {} changed now",
+        plural(finished as u64, "file")
+    )];
+    if !left.is_empty() {
+        let names: Vec<String> = left.iter().map(|path| format!("`{}`", clean_to_one_line(path))).collect();
+        notes.push(format!("note: edited since, and left as they are: {}", names.join(", ")));
+    }
+    Ok(notes)
 }
 
 /// Who changed which files, folded record by record, and the state of the run.

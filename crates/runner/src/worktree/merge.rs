@@ -1,11 +1,8 @@
 //! Merges the changes between two trees into a working tree.
 
-use std::path::Path;
-
-use super::changes::{Change, ChangeKind, object_id};
-use super::error::{WorktreeError, io_at};
+use super::changes::object_id;
+use super::error::WorktreeError;
 use super::snapshots::snapshot::Trees;
-use crate::beneath::FolderHandle;
 
 /// The result of [`Trees::merge`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,53 +37,6 @@ impl Trees {
             (Some(1), Some(_)) => Ok(MergeResult::Conflicts(parts.map(str::to_owned).collect())),
             _ => Err(super::git::build_git_error(&args, &output)),
         }
-    }
-
-    /// Changes the files of the working tree from the tree `from`, its present state, to the tree `to`. HEAD, refs and
-    /// the index stay.
-    ///
-    /// # Errors
-    /// A file was changed meanwhile, or cannot be written: then no file is changed.
-    pub fn apply(&self, from: &str, to: &str) -> Result<Vec<Change>, WorktreeError> {
-        let changes = self.changes(from, to)?;
-        if changes.is_empty() {
-            return Ok(changes);
-        }
-        let patch = self.patch(from, to)?;
-        let _guard = self.guard()?;
-        // Files outside of a sparse checkout have to be there to be changed.
-        let is_missing = |change: &&Change| {
-            // A name that is no text is never outside.
-            change.kind != ChangeKind::Added
-                && !change.path.contains(char::REPLACEMENT_CHARACTER)
-                && self.root.join(&change.path).symlink_metadata().is_err()
-        };
-        let missing: Vec<&Change> = changes.iter().filter(is_missing).collect();
-        let names: String = missing.iter().map(|change| format!("{}\0", change.path)).collect();
-        if !missing.is_empty() {
-            let args = ["checkout-index", "--quiet", "--ignore-skip-worktree-bits", "-z", "--stdin"];
-            self.git.run_with(&args, names.as_bytes())?;
-        }
-        // Git writes files anew, with the permissions of new ones.
-        let tree = FolderHandle::open(&self.root).map_err(io_at("open", &self.root))?;
-        let state_of = |change: &Change| tree.state_of(Path::new(&change.path)).ok().flatten();
-        let modes: Vec<(&Change, u32)> = changes
-            .iter()
-            .filter_map(|change| Some((change, state_of(change)?)))
-            .filter(|(_, state)| state.is_file())
-            .map(|(change, state)| (change, state.mode))
-            .collect();
-        let applied = self.git.run_with(&["apply", "--binary", "--whitespace=nowarn"], &patch);
-        for (change, mode) in modes {
-            // It is fine if that fails: the content is right.
-            let _ = tree.restrict_mode(Path::new(&change.path), mode | 0o700);
-        }
-        if applied.is_err() {
-            for change in missing {
-                let _ = tree.remove(Path::new(&change.path));
-            }
-        }
-        applied.map(|_| changes)
     }
 
     /// Takes back what commands staged and committed of `paths`, whose last state is that of `tree`: where the index still

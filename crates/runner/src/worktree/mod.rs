@@ -7,6 +7,7 @@
 //!
 //! All functions block.
 mod agent_git;
+mod apply;
 pub mod branch_worktree;
 mod changes;
 pub mod claim;
@@ -30,6 +31,7 @@ mod sweep;
 mod tree_edit;
 
 pub use agent_git::{AgentGit, GitFolderReach, StopFlag, TakeOverReport};
+pub use apply::FinishedChanges;
 pub use branch_worktree::{current_branch, find_review_base, is_dirty, same_repository};
 pub use changes::{Change, ChangeKind, ChangeSize};
 pub use error::WorktreeError;
@@ -42,7 +44,7 @@ pub use snapshots::dirty_files::DirtyFiles;
 pub use snapshots::ignored_files::IgnoredFiles;
 pub(crate) use snapshots::ignored_places::ignored_places;
 pub use snapshots::snapshot::{Snapshot, Trees};
-pub use snapshots::tracking::{TrackingState, tracking_of};
+pub use snapshots::tracking::{TrackingState, is_run_tracked, tracking_of};
 pub use stale_locks::clear_stale_locks;
 pub use state_pack::{NamedState, PackedState};
 pub use sweep::{NeededSnapshots, SnapshotSizes, StoreLock};

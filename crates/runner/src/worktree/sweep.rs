@@ -150,6 +150,7 @@ impl Trees {
         for id in needed.trees.iter().chain(&needed.git_states) {
             tips.insert(object_id(id)?.to_owned());
         }
+        tips.extend(self.list_intended_trees());
         for state in self.existing_objects(&needed.git_states)? {
             tips.extend(list_state_objects(&self.git.run(&["cat-file", "blob", &state])?));
         }

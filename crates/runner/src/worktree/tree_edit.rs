@@ -29,6 +29,11 @@ impl TreeEdit {
         self.before.0.bytes().all(|digit| digit == b'0')
     }
 
+    /// The edit that takes it back.
+    pub fn reversed(&self) -> TreeEdit {
+        TreeEdit { path: self.path.clone(), before: self.after.clone(), after: self.before.clone() }
+    }
+
     /// Whether it is a file afterwards, and no link or repository.
     pub fn leaves_file(&self) -> bool {
         self.after.0.starts_with("100")

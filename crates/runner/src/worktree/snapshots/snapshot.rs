@@ -22,7 +22,7 @@ pub struct Trees {
     pub(in crate::worktree) root: PathBuf,
     pub(in crate::worktree) state: PathBuf,
     /// Identifies the root in file names, so that worktrees can share one state dir.
-    name: String,
+    pub(in crate::worktree) name: String,
     pub(in crate::worktree) git: Git,
     repository: Repository,
     pub(in crate::worktree) git_dir: PathBuf,

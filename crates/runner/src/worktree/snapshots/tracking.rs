@@ -1,7 +1,11 @@
 //! Whether files are as in the last commit.
 
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use cuegate_journal::RunId;
+
+use crate::state_dir::StateDir;
 use crate::worktree::error::WorktreeError;
 use crate::worktree::git::Git;
 use crate::worktree::repository::Repository;
@@ -17,6 +21,22 @@ pub enum TrackingState {
     Untracked,
     /// There is no repository.
     Unknown,
+}
+
+/// Whether git tracks something of the folder of a run: then the repository brought it.
+///
+/// # Errors
+/// When git fails.
+pub fn is_run_tracked(home: &StateDir, run: &RunId) -> Result<bool, WorktreeError> {
+    if Repository::find(home.root())?.is_none() {
+        return Ok(false);
+    }
+    let folder = home.run(run);
+    let below = folder.strip_prefix(home.root()).unwrap_or(&folder);
+    let mut path = OsString::from(":(literal)");
+    path.push(below);
+    let words = ["ls-files", "-z", "--"].map(OsStr::new);
+    Ok(!Git::new(home.root()).run(&[&words[..], &[path.as_os_str()]].concat())?.is_empty())
 }
 
 /// What git knows of `path`, which is relative to the folder `root`.

@@ -13,7 +13,7 @@ use crate::cli::print;
 use crate::project::FoldedRun;
 use crate::run::moved_run;
 use crate::run::tree_lock::TreeLock;
-use crate::run_changes::open_main;
+use crate::run_changes::{finish_changes, open_main};
 use crate::{Failure, exit, project};
 use clap::Args;
 
@@ -52,6 +52,9 @@ pub(in crate::cli::commands) fn apply_changes(place: &ProjectPlace, args: &Apply
     // No run may work here meanwhile.
     let _lock = TreeLock::take(&place.home, &id, None, "apply the changes when that one has ended", None)?;
     let trees = open_main(&place.home)?;
+    if !args.dry_run {
+        finish_changes(&trees)?.iter().for_each(|note| print::print_line(note));
+    }
     let inner = trees.changed_repositories(&from.tree, &to.tree)?;
     if !inner.is_empty() {
         let names: Vec<String> = inner.iter().map(|path| format!("`{}`", clean_to_one_line(path))).collect();

@@ -11,7 +11,7 @@ use crate::cli::print;
 use crate::project::FoldedRun;
 use crate::run::resume_run::tree_owner;
 use crate::run::tree_lock::TreeLock;
-use crate::run_changes::{RunChanges, open_trees};
+use crate::run_changes::{RunChanges, finish_changes, open_trees};
 use crate::visits::{find_moment, trees_around};
 use crate::{Failure, exit, project};
 use clap::Args;
@@ -65,6 +65,9 @@ pub(in crate::cli::commands) fn restore_files(
     let Some(own) = RunChanges::of(&history, Some(&trees))? else {
         return Err(Failure::environment(format!("the files of run {id} were not recorded")));
     };
+    if !args.dry_run {
+        finish_changes(&trees)?.iter().for_each(|note| print::print_line(note));
+    }
     let (now, at) = (trees.set_aside()?, &around.after.tree);
     let differing: Vec<String> = trees.changes(at, &now)?.into_iter().map(|change| change.path).collect();
     let (wanted, left) = match args.paths.is_empty() {

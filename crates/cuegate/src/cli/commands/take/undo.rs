@@ -11,7 +11,7 @@ use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
 use crate::project::FoldedRun;
 use crate::run::tree_lock::TreeLock;
-use crate::run_changes::{RunChanges, open_main};
+use crate::run_changes::{RunChanges, finish_changes, open_main};
 use crate::{Failure, exit, project};
 use clap::Args;
 
@@ -40,6 +40,9 @@ pub(in crate::cli::commands) fn undo_changes(place: &ProjectPlace, args: &UndoAr
     }
     let _lock = TreeLock::take(&place.home, &id, None, "undo the changes when that one has ended", None)?;
     let trees = open_main(&place.home)?;
+    if !args.dry_run {
+        finish_changes(&trees)?.iter().for_each(|note| print::print_line(note));
+    }
     let Some(changed) = RunChanges::of(&history, Some(&trees))? else {
         return Err(Failure::usage(
             format!("run {id} worked outside of git, so the state before it was not recorded"),
