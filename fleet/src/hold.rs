@@ -230,7 +230,7 @@ impl Machine {
         let clone = self.checkouts.prepare(name, repository, status.is_some()).await?;
         let mut command = command_in(&self.settings, &clone);
         match &status {
-            Some(_) => command.args(["resume", run]),
+            Some(_) => command.args(resume_args(&wanted)),
             None => command.args(start_args(&wanted)),
         };
         if let Some(account) = account.and_then(|name| self.settings.accounts.get(name)) {
@@ -344,6 +344,13 @@ fn start_args(wanted: &FleetRun) -> Vec<String> {
         args.push(format!("--budget-usd={}.{:06}", micro / 1_000_000, micro % 1_000_000));
     }
     args.extend(task.args.iter().cloned());
+    args
+}
+
+/// The record of a run gives it no rights on another machine: what was asked for is asked for again.
+fn resume_args(wanted: &FleetRun) -> Vec<String> {
+    let mut args = vec!["resume".to_owned(), wanted.task.run.clone()];
+    args.extend(wanted.task.args.iter().filter(|arg| *arg == "--no-sandbox").cloned());
     args
 }
 

@@ -50,7 +50,7 @@ pub use local::{
 pub use poll::check_polled_path;
 pub use prompt_text::{join_prompt_parts, read_stored_text};
 pub use run_writer::{Entry, RunWriter, read_each_record, read_first_record, read_records, read_run};
-pub use state_dir::{SharedStore, StateDir};
+pub use state_dir::{SharedStore, StateDir, user_key_path, user_state_folder};
 pub use state_packer::{MissingState, StatePacker, name_state, restore_packs};
 pub use task_queue::{NewTask, TaskQueue};
 pub use trace::Trace;

@@ -199,11 +199,7 @@ impl StateDir {
     /// The default folder for worktrees of runs. It is outside of the project, whose test runners and linters would
     /// otherwise find the files of all worktrees: `$XDG_STATE_HOME/cuegate/worktrees/PROJECT`.
     pub fn worktrees(&self) -> PathBuf {
-        let set = |name: &str| {
-            let path = std::env::var_os(name).map(PathBuf::from)?;
-            path.is_absolute().then_some(path)
-        };
-        let state = set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")));
+        let state = user_state_folder();
         // A repository may hold the whole home folder; the state dir excludes itself from version control.
         match state.filter(|state| !state.starts_with(&self.root)) {
             Some(state) => state.join("cuegate/worktrees").join(project_key(&self.root)),
@@ -231,6 +227,20 @@ fn open_logs(
         Err(JournalError::Missing { .. }) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The folder for the state of programs of this user: `$XDG_STATE_HOME`, else `~/.local/state`.
+pub fn user_state_folder() -> Option<PathBuf> {
+    let set = |name: &str| {
+        let path = std::env::var_os(name).map(PathBuf::from)?;
+        path.is_absolute().then_some(path)
+    };
+    set("XDG_STATE_HOME").or_else(|| Some(set("HOME")?.join(".local/state")))
+}
+
+/// The file with the key that this user's runs are signed with.
+pub fn user_key_path() -> Option<PathBuf> {
+    Some(user_state_folder()?.join("cuegate/key"))
 }
 
 /// A folder name for a project: its own name, and a part of the digest of its path.

@@ -71,7 +71,7 @@ pub use planned_effects::{PlannedEffect, planned_effects};
 pub use report::{pull_request_text, render_report};
 pub use review_marks::obeyed_by;
 pub use run_end::{perhaps_by_user, render_run_end, suggest_continue_commands};
-pub use run_start::{RunStartFacts, render_run_start};
+pub use run_start::{RunStartFacts, format_fact_line, render_run_start};
 pub use runs::{RunRow, runs_json, runs_table, sort_runs};
 pub use show::{KnownValues, prompt_preview, render_flow, show_json};
 pub use spans::{PathEdge, Span, SpanKind, SpanState, Spans, SpendPoint};

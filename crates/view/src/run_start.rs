@@ -63,7 +63,8 @@ pub fn render_run_start(facts: &RunStartFacts) -> Vec<String> {
     lines
 }
 
-fn format_fact_line(label: &str, text: &str) -> String {
+/// A line of what holds for a run: a label in its column, and what it is.
+pub fn format_fact_line(label: &str, text: &str) -> String {
     format_labelled_line(label, &clean_to_one_line(text))
 }
 

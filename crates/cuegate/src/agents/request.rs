@@ -1,9 +1,11 @@
 //! From what a user asks for to the agents of a run.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use cuegate_engine::{AgentChoice, AgentPlan};
-use cuegate_flow::model::Flow;
+use cuegate_flow::Str;
+use cuegate_flow::model::{Flow, McpServer};
 
 use super::{
     plan::{AgentSources, PlannedAgents, check_flag_roles, find_assignment, list_asking_steps, plan_agents},
@@ -116,6 +118,19 @@ pub(crate) fn plan_run_agents(
         planned.notes.extend(takt.notes);
     }
     Ok(planned)
+}
+
+/// The MCP servers of each step, as the settings of the project say now.
+///
+/// # Errors
+/// As [`plan_tool_servers`].
+pub(crate) fn plan_servers_of_project(
+    flow: &Flow,
+    root: &Path,
+    config: &Config,
+) -> Result<BTreeMap<Str, Vec<McpServer>>, Failure> {
+    let takt = read_takt_roles(flow, root, config)?;
+    Ok(plan_tool_servers(flow, &takt.servers, config)?.by_step)
 }
 
 /// The plan of a run that goes on with other agents for some roles.

@@ -68,5 +68,6 @@ pub fn for_effects(
         otel: config.otel.clone(),
         before,
         entries: entry.into_iter().collect(),
+        permission: None,
     })
 }

@@ -13,6 +13,7 @@ use cuegate_runner::{
 use super::leftovers::{branch_of, note_preparation};
 use super::moved_run::{create_packer, find_machine};
 use super::resume_run::load_recorded_definition;
+use super::rights;
 use super::start_run::{Host, reads_report_dir, worktrees_of};
 use super::tree_lock::TreeLock;
 use crate::{Failure, project::first_tree, providers};
@@ -166,6 +167,12 @@ impl PreparedFork {
         let repositories_without_files = trees.list_repositories(recorded)?;
         let packer = create_packer(home, Some(&trees), fork.first_tree.as_ref(), run.tree.as_ref());
         drop(RunWriter::fork(journal.clone(), &id, &source, Arc::clone(&flow), fork.clone(), packer)?);
+        // It may do what the run may that it comes from.
+        if rights::are_rights_own(home, &source, started) {
+            let forked = cuegate_runner::read_run(&**journal, &id)?;
+            // Without a signature it goes on as one of another machine.
+            let _ = rights::sign_rights(home, &id, forked.started());
+        }
         let skipped_finalize = finalize.filter(|_| !request.finalizes);
         Ok(RecordedFork {
             fork,

@@ -10,6 +10,7 @@ pub(super) mod logfile;
 pub(crate) mod moved_run;
 pub(crate) mod resume_run;
 mod resumed_agents;
+pub(crate) mod rights;
 pub(super) mod sandbox_setup;
 pub mod start_run;
 pub(super) mod tree_lock;

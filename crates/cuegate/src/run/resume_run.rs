@@ -32,6 +32,7 @@ use super::executor_settings::build_executor_settings;
 use super::logfile::LogFile;
 use super::moved_run::{bring_here, create_packer, describe_lost_commands, is_elsewhere};
 use super::resumed_agents::plan_of_resumed_run;
+use super::rights;
 use super::sandbox_setup::SandboxAtStart;
 use super::start_run::{Host, PreparedRun, Program, reads_report_dir, worktrees_of};
 use super::tree_lock::TreeLock;
@@ -295,7 +296,8 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     // Model names are specific to a provider.
     let model = again.model.clone().or_else(|| wanted?.model.clone());
     let model = model.or_else(|| started.model.clone().filter(|_| name == started.provider));
-    let plan = plan_of_resumed_run(book.flow(), &started, again, config)?;
+    let is_own = rights::are_rights_own(home, id, &started);
+    let plan = plan_of_resumed_run(book.flow(), &started, again, home.root(), is_own, config)?;
     let budget = book.run().spending.ledger.budget.with(again.budget);
     let agents = RunAgents::find(&AgentQuery {
         usual: AgentChoice { agent: name, model, effort: plan.effort.clone() },
@@ -307,13 +309,22 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
         config,
     })?;
     // A run that was started without a sandbox continues without one, and never the other way round by itself.
-    let unsandboxed = again.unsandboxed || !started.sandboxed;
+    let unsandboxed = again.unsandboxed || (is_own && !started.sandboxed);
     let before = match (started.sandboxed, started.programs.contains_key("bwrap")) {
+        _ if !is_own => SandboxAtStart::Unknown,
         (false, _) => SandboxAtStart::None,
         (true, false) => SandboxAtStart::Partial,
         (true, true) => SandboxAtStart::Full,
     };
     let run_sandbox = sandbox_setup::create_run_sandbox(book.flow(), unsandboxed, before, program, config)?;
+    if !is_own && !again.unsandboxed && run_sandbox.sandbox().is_none() {
+        return Err(Failure::usage(
+            format!(
+                "run {id} was not started on this machine in this folder, and its definition turns the sandbox off"
+            ),
+            format!("read it (`cuegate show`), then `cuegate resume {id} --no-sandbox`"),
+        ));
+    }
     let sandbox = run_sandbox.sandbox().cloned();
     // Before anybody asks to which repository the worktree belongs.
     AgentGit::restore_name(&home.git(id)).map_err(cuegate_runner::Error::from)?;
@@ -410,6 +421,10 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
         texts,
     )?;
     let started = book.run().started().clone();
+    if is_own {
+        // What it may do has perhaps changed.
+        let _ = rights::sign_rights(home, id, &started);
+    }
     let dir_of = |command: Command| home.command(id, command.id());
     let pending: Vec<PathBuf> =
         list_pending_commands(book.flow(), book.run()).into_iter().map(dir_of).collect();
@@ -436,6 +451,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
         None => None,
     };
     let otel = config.otel.clone();
+    let permission = sandbox_setup::describe_permission(book.flow(), &run_sandbox, config);
     Ok(PreparedRun {
         book,
         setting,
@@ -445,6 +461,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
         otel,
         before: entries,
         entries: entry.into_iter().collect(),
+        permission: Some(permission),
     })
 }
 

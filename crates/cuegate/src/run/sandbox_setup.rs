@@ -1,6 +1,6 @@
 //! Sets up the sandbox of a run, before the first ask.
 
-use std::{path::Path, sync::Arc, thread::JoinHandle};
+use std::{collections::BTreeSet, path::Path, sync::Arc, thread::JoinHandle};
 
 use cuegate_flow::model::{Act, Flow, sandbox::SandboxRule};
 use cuegate_runner::sandbox::{Sandbox, SandboxError, SandboxLevel};
@@ -43,6 +43,8 @@ pub enum SandboxAtStart {
     Partial,
     /// The full level.
     Full,
+    /// Nobody knows: the run was not started on this machine in this folder.
+    Unknown,
 }
 
 /// The sandbox of a run. `off`: the user turned it off. A resumed run never continues by itself in less than what it was
@@ -66,7 +68,11 @@ pub fn create_run_sandbox(
         Ok(sandbox) => Ok(RunSandbox::Inside(Box::new(sandbox))),
         Err(no_sandbox) if is_unstated && !must => Ok(RunSandbox::Unavailable(no_sandbox)),
         Err(no_sandbox) => {
-            let who = if must { "the run was started in" } else { "the definition requires" };
+            let who = match before {
+                SandboxAtStart::Unknown => "a run of another machine or folder goes on in",
+                _ if must => "the run was started in",
+                _ => "the definition requires",
+            };
             Err(Failure {
                 message: format!("{who} a sandbox, but {no_sandbox}"),
                 hint: Some(format!(
@@ -97,6 +103,18 @@ impl PendingSandbox {
     pub fn finish(self) -> Result<RunSandbox, Failure> {
         self.0.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
+}
+
+/// What the agents of a run may do, in words: the permissions of its steps, and its sandbox.
+pub fn describe_permission(flow: &Flow, run_sandbox: &RunSandbox, config: &Config) -> String {
+    format!("{}; {}", list_permissions(flow), held_by(flow, run_sandbox, config))
+}
+
+/// The permissions of the steps that call agents.
+pub fn list_permissions(flow: &Flow) -> String {
+    let asks = flow.steps.iter().filter(|step| matches!(step.act, Act::Ask(_)));
+    let permissions: BTreeSet<&str> = asks.map(|step| step.boundary.permission.as_str()).collect();
+    permissions.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// The sandbox of a run in words.

@@ -32,6 +32,7 @@ use super::leftovers::branch_of;
 use super::limits::ModelChoice;
 use super::logfile::LogFile;
 use super::moved_run::{create_packer, find_machine};
+use super::rights;
 use super::tree_lock::{TreeLock, Waiting};
 use crate::agents::RunAgents;
 use crate::config::Config;
@@ -147,6 +148,8 @@ pub struct PreparedRun {
     pub before: Vec<Entry>,
     /// Records written during the preparation.
     pub entries: Vec<Entry>,
+    /// What the agents of a run that goes on may do, in words.
+    pub(crate) permission: Option<String>,
 }
 
 /// The result of driving a run.
@@ -472,6 +475,9 @@ pub fn prepare_new_run(
         machine: find_machine(home)?,
         tree: ground.tree,
     };
+    // Before the record, so that a kill leaves no run without. Without them it goes on as one of another machine.
+    RunWriter::claim_lease(&**journal, id, now_ms())?;
+    let _ = rights::sign_rights(home, id, &started);
     let packer = create_packer(home, ground.trees.as_ref(), started.tree.as_ref(), None);
     let (book, entry) = RunWriter::begin(journal.clone(), id, flow, Start { started }, texts, packer)?;
     let client = wishes.github.as_ref().map(|connected| Ok(connected.client.clone()));
@@ -498,6 +504,7 @@ pub fn prepare_new_run(
         otel,
         before: Vec::new(),
         entries: vec![entry],
+        permission: None,
     })
 }
 

@@ -63,6 +63,49 @@ fn a_copied_project_works_on_the_copy() {
 }
 
 #[test]
+fn a_run_that_was_made_elsewhere_has_no_rights_by_its_record() {
+    let project = interrupted(&["--no-sandbox"]);
+    project.write("script-go", "");
+    let at_home = |words: &[&str]| project.run(&[&["resume", "last"], words].concat());
+    // A copy in another folder, as a clone or a shared journal has it.
+    let copy = copied(&project);
+    let script = project.read("script.json");
+    let shows_key =
+        script.replace("test -e script-go", "test -e script-go && test -e /home && ls -a ~ > seen.txt; true");
+    fs::write(copy.path().join("other.json"), shows_key).unwrap();
+    let canary =
+        tempfile::Builder::new().prefix("canary-").tempdir_in(std::env::home_dir().unwrap()).unwrap();
+    let canary = canary.path().file_name().unwrap().to_string_lossy().into_owned();
+    let ran = run_in(&project, copy.path(), &["resume", "last", "--script", "other.json"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("was not started on this machine in this folder"), "{}", ran.stderr);
+    let permission = ran.stderr.lines().find(|line| line.starts_with("permission")).unwrap();
+    assert!(permission.contains("sandbox (") && !permission.contains("no sandbox"), "{permission}");
+    let seen = fs::read_to_string(copy.path().join("seen.txt")).unwrap();
+    assert!(!seen.contains(&canary), "{seen}");
+    // Where it was made it goes on as it was started, and says so.
+    let ran = at_home(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let permission = ran.stderr.lines().find(|line| line.starts_with("permission")).unwrap();
+    assert!(permission.contains("no sandbox"), "{permission}");
+}
+
+#[test]
+fn a_run_that_came_with_the_repository_does_not_go_on() {
+    let project = interrupted(&["--no-sandbox"]);
+    fs::remove_file(project.path().join(".cuegate/.gitignore")).unwrap();
+    project.write(".git/info/exclude", "");
+    project.git(&["add", "--force", ".cuegate/runs"]);
+    project.git(&["commit", "--quiet", "--message", "a gift"]);
+    for words in [&["resume", "last"][..], &["retry", "last"], &["resume", "last", "--no-sandbox"]] {
+        let ran = project.run(words);
+        assert_eq!(ran.code, 2, "{words:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains("came with the repository"), "{words:?}: {}", ran.stderr);
+    }
+    assert_eq!(project.run(&["log", "last"]).code, 0, "what it did is shown");
+}
+
+#[test]
 fn a_copied_worktree_of_another_repository_is_refused() {
     let project = interrupted(&["--worktree"]);
     let copy = copied(&project);

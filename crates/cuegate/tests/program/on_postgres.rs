@@ -382,7 +382,8 @@ fn a_killed_run_moves_there_and_back() {
     here.write(".takt/workflows/coder.md", "You write code.");
     here.git(&["add", "--all"]);
     here.git(&["commit", "-qm", "more"]);
-    let there = clone_of(&here, &database.settings());
+    // What a run may do is what the project says there.
+    let there = clone_of(&here, &settings);
     let wait = folder.path().join("seen.wait");
     fs::write(&wait, "").unwrap();
     let start = |project: &Project, words: &[&str]| {

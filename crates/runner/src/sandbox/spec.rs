@@ -27,7 +27,7 @@ use crate::{
     error,
     error::Error,
     process::{Launch, Shim},
-    state_dir::StateDir,
+    state_dir::{StateDir, user_key_path},
     worktree,
     worktree::AgentGit,
 };
@@ -184,6 +184,8 @@ impl Sandbox {
         let mut hidden: Vec<PathBuf> =
             home.iter().flat_map(|home| hidden_paths::list_secret_paths(home)).collect();
         hidden.extend(visible::secrets_of_system());
+        // Whoever has it gives runs the rights of the user.
+        hidden.extend(user_key_path());
         let unseen = visible::hidden_folders();
         let private = hidden_paths::list_private_folders();
         let sockets = sockets::find_system_sockets(|path| {

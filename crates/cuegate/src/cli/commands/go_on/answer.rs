@@ -202,6 +202,7 @@ pub(in crate::cli::commands) fn answer_run(place: &ProjectPlace, args: AnswerArg
     if let Some(note) = resume::describe_edits(place, &*journal, &id, ready.run()) {
         print::print_line(&note);
     }
+    resume::tell_permission(&ready);
     go_on(place, &host, &id, ready, args.json)
 }
 

@@ -8,8 +8,8 @@ use cuegate_engine::{
 };
 use cuegate_flow::model::BlobRef;
 use cuegate_journal::{Journal, Liveness, RunId};
-use cuegate_runner::now_ms;
-use cuegate_view::{TimeZone, clean_to_one_line};
+use cuegate_runner::{now_ms, worktree::is_run_tracked};
+use cuegate_view::{TimeZone, clean_to_one_line, format_fact_line};
 
 use crate::cli::commands::local_project::LocalProject;
 use crate::cli::commands::shared_args::DurabilityChoice;
@@ -21,6 +21,7 @@ use crate::config::{self, AgentAssignment, AgentChain, Config, parse_assignment}
 use crate::definition::{CompiledDefinition, StepEdit, describe_step_edits, list_step_edits};
 use crate::run::adopted_workflow::AdoptedWorkflow;
 use crate::run::resume_run::{reload_flow, tree_owner};
+use crate::run::rights::are_rights_own;
 use crate::run::start_run;
 use crate::run::start_run::{Host, PreparedRun, Program, ResumeRequest};
 use crate::run::tree_lock::TreeLock;
@@ -209,11 +210,19 @@ pub(super) fn continue_run(
         print::print_line(&note);
     }
     print::print_line(&format!("run {id}: continues"));
+    tell_permission(&ready);
     let code = go_on(place, &host, &id, ready, args.json)?;
     if said && has_unsent_note(&*host.journal, &id)? {
         print::print_line("note: no agent was called, so the text of `--say` was not used");
     }
     Ok(code)
+}
+
+/// Says what the agents of a run that goes on may do, as its start did.
+pub(super) fn tell_permission(ready: &PreparedRun) {
+    if let Some(permission) = &ready.permission {
+        print::print_line(&format_fact_line("permission", permission));
+    }
 }
 
 /// The configuration with which a run continues.
@@ -232,6 +241,21 @@ pub(in crate::cli::commands) fn settings_of_run(
     reload: bool,
 ) -> Result<EffectiveConfig, Failure> {
     let run = cuegate_runner::read_run(journal, id)?;
+    // Where git cannot read its index, nothing goes on either.
+    if is_run_tracked(&place.home, id).unwrap_or(false) {
+        return Err(Failure::usage(
+            format!("run {id} came with the repository: git tracks its folder"),
+            "a run goes on only where it was made; start a new one with `cuegate run`",
+        ));
+    }
+    let is_own = are_rights_own(&place.home, id, run.started());
+    if !is_own && !reload {
+        print::print_line(&format!(
+            "note: run {id} was not started on this machine in this folder: its settings, hosts and MCP servers are those \
+             of this project"
+        ));
+    }
+    let reload = reload || !is_own;
     let Some(kept) = &run.started().settings else {
         return Ok(EffectiveConfig { config: config::load_config(place.home.root())?, adopted: true });
     };

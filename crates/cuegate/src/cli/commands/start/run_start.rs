@@ -1,6 +1,7 @@
 //! What `run` does and prints before the first call: the setup of a worktree, the baseline, the facts of the run.
 
 use crate::cli::commands::diagnostics;
+use crate::run::sandbox_setup::list_permissions;
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -331,14 +332,6 @@ pub(in crate::cli::commands) fn tell_beginning(
     held: StartNotes<'_>,
 ) {
     let Some(flow) = &definition.flow else { return };
-    let mut permissions: Vec<&str> = flow
-        .steps
-        .iter()
-        .filter(|step| matches!(step.act, Act::Ask(_)))
-        .map(|step| step.boundary.permission.as_str())
-        .collect();
-    permissions.sort_unstable();
-    permissions.dedup();
     let scripted = wishes.agent.agent == "scripted";
     let facts = RunStartFacts {
         work: ground.place.start_folder(),
@@ -356,7 +349,7 @@ pub(in crate::cli::commands) fn tell_beginning(
         others: agents.describe_others(flow),
         model: agents.usual_models(flow).or_else(|| scripted.then(|| "none".to_owned())),
         login: Some(doctor::describe_login(&agents.usual().inspection.login)),
-        permission: permissions.join(", "),
+        permission: list_permissions(flow),
         sandbox: held.by,
         most: format!(
             "{}, {}{}{}",
