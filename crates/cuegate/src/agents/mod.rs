@@ -13,7 +13,7 @@ pub use agent::Agent;
 pub(crate) use plan::PlannedAgents;
 pub(crate) use planned_calls::list_planned_calls;
 pub(crate) use request::{
-    AgentFlags, AgentWishes, plan_run_agents, plan_servers_of_project, plan_without_machine, read_takt_roles,
-    reassign_roles,
+    AgentFlags, AgentWishes, plan_of_copy, plan_run_agents, plan_servers_of_project, plan_without_machine,
+    read_takt_roles, reassign_roles,
 };
 pub(crate) use run_agents::{AgentQuery, RunAgents, describe_plan};

@@ -45,7 +45,29 @@ pub(crate) fn plan_without_machine(
     root: &Path,
     config: &Config,
 ) -> Result<(Option<AgentChoice>, PlannedAgents), Failure> {
-    let takt = read_takt_roles(flow, root, config)?;
+    plan_by_settings(flow, flags, read_takt_roles(flow, root, config)?, config)
+}
+
+/// As [`plan_without_machine`], for the settings in `folder` that are a copy of those of `project`.
+///
+/// # Errors
+/// As [`plan_without_machine`].
+pub(crate) fn plan_of_copy(
+    flow: &Flow,
+    folder: &Path,
+    project: &Path,
+    config: &Config,
+) -> Result<(Option<AgentChoice>, PlannedAgents), Failure> {
+    let flags = AgentFlags { chain: None, model: None, roles: &[] };
+    plan_by_settings(flow, &flags, read_copied_takt_roles(flow, folder, project, config)?, config)
+}
+
+fn plan_by_settings(
+    flow: &Flow,
+    flags: &AgentFlags<'_>,
+    takt: RuntimeRoles,
+    config: &Config,
+) -> Result<(Option<AgentChoice>, PlannedAgents), Failure> {
     let chain = flags.chain.or(config.run.provider.as_ref()).map(|chain| chain.0.clone());
     let chain = chain.or_else(|| takt.usual.clone().map(|usual| vec![usual]));
     let mut chain = chain.unwrap_or_default().into_iter();
@@ -68,9 +90,19 @@ pub(crate) fn plan_without_machine(
 /// # Errors
 /// As [`read_runtime_roles`].
 pub(crate) fn read_takt_roles(flow: &Flow, root: &Path, config: &Config) -> Result<RuntimeRoles, Failure> {
+    read_copied_takt_roles(flow, root, root, config)
+}
+
+fn read_copied_takt_roles(
+    flow: &Flow,
+    root: &Path,
+    project: &Path,
+    config: &Config,
+) -> Result<RuntimeRoles, Failure> {
     match flow.dialect == "takt" {
         true => {
-            let mut roles = read_runtime_roles(root, &|name| providers::check_name(name, config).is_ok())?;
+            let mut roles =
+                read_runtime_roles(root, project, &|name| providers::check_name(name, config).is_ok())?;
             roles.servers = TaktServers::read(root)?;
             Ok(roles)
         }

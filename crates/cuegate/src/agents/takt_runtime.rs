@@ -117,12 +117,14 @@ const EFFORT_KEYS: [&str; 2] = ["reasoning_effort", "effort"];
 /// What TAKT calls agents for itself. Nobody talks with its `assistant` before a run of ours.
 const SEATS: [&str; 3] = ["selector", "loop-judge", "review-completion-judge"];
 
-/// Reads the files of a project. `is_known` tells whether there is an agent of a name.
+/// Reads the files of the user and of a project, which are in `root`. `project` is the folder that they are those of: another
+/// one where they were copied. `is_known` tells whether there is an agent of a name.
 ///
 /// # Errors
 /// When a file cannot be read, or names a profile that does not exist.
 pub(crate) fn read_runtime_roles(
     root: &Path,
+    project: &Path,
     is_known: &dyn Fn(&str) -> bool,
 ) -> Result<RuntimeRoles, Failure> {
     let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
@@ -146,7 +148,7 @@ pub(crate) fn read_runtime_roles(
     }
     let mut roles = match merged {
         None => RuntimeRoles::default(),
-        Some(section) => read_roles(section, root, is_known).map_err(|failure| Failure {
+        Some(section) => read_roles(section, project, is_known).map_err(|failure| Failure {
             message: format!("{}: {}", files.join(", "), failure.message),
             ..failure
         })?,

@@ -28,12 +28,23 @@ pub fn list_config_paths(root: &Path) -> Vec<PathBuf> {
 /// # Errors
 /// When a file cannot be read or is invalid, with the position of the error.
 pub fn load_config(root: &Path) -> Result<Config, Failure> {
+    // An agent that works, or was killed, may have created one.
+    load_config_without(root, &kept_out_files(StateDir::new(root).dir()))
+}
+
+/// As [`load_config`], with all files that are there: what is reviewed chooses none that are left out.
+///
+/// # Errors
+/// As [`load_config`].
+pub fn load_reviewed_config(root: &Path) -> Result<Config, Failure> {
+    load_config_without(root, &[])
+}
+
+fn load_config_without(root: &Path, kept_out: &[PathBuf]) -> Result<Config, Failure> {
     let mut whole = Table::new();
     let mut read_ones = Vec::new();
-    let kept_out = kept_out_files(StateDir::new(root).dir());
     let mut named_by = NamedBy::Project;
     for path in list_config_paths(root) {
-        // An agent that works, or was killed, may have created it.
         if kept_out.contains(&path) {
             continue;
         }

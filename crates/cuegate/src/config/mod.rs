@@ -25,7 +25,7 @@ pub(crate) use agent_chain::parse_chain;
 pub(crate) use agent_roles::{AgentAssignment, AgentRole, parse_assignment};
 pub use agents::{AgentChain, AgentProgram, AgentsConfig};
 pub use limit_values::{BudgetConfig, Minutes, PositiveCount, Usd};
-pub use load::{list_config_paths, load_config, parse_kept_config};
+pub use load::{list_config_paths, load_config, load_reviewed_config, parse_kept_config};
 pub use notify::NotifyConfig;
 pub use retention::RetentionConfig;
 pub(crate) use sandbox::parse_size;

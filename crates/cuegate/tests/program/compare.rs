@@ -137,6 +137,61 @@ fn reading_opens_no_journal_that_the_project_names() {
 }
 
 #[test]
+fn settings_of_takt_that_choose_agents_and_servers_are_compared() {
+    let project = project();
+    project.write("cuegate.toml", "");
+    let runtime = "provider:
+  defaults: { profile: usual }
+  profiles:
+    usual: { provider: claude, model: opus }
+    cheap: { provider: codex }
+";
+    project.write(".takt/runtime.yaml", runtime);
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "-qm", "runtime"]);
+    let targets = "  targets:\n    steps:\n      it/look: { profile: cheap }\n";
+    let servers = "mcp:\n  servers:\n    x: { type: stdio, command: /bin/x }\n  defaults: { servers: [x] }\n";
+    for (text, wider, words) in [
+        (runtime.replace("opus", "haiku"), false, "its usual agent: claude:haiku"),
+        (runtime.replace("profile: usual", "profile: cheap"), true, "its usual agent: codex"),
+        (format!("{runtime}{targets}"), true, "agents of `look`: codex"),
+        (format!("{runtime}{servers}"), true, "has the tools of the server"),
+        (format!("# Said.\n{runtime}"), false, "layout or comments"),
+        (
+            runtime.replace("model: opus", "model: opus, options: { network_access: true }"),
+            true,
+            "`.takt/runtime.yaml` differs",
+        ),
+        (runtime.replace("profile: usual", "profile: nowhere"), true, "error"),
+    ] {
+        project.write(".takt/runtime.yaml", &text);
+        for head in [&["compare", "HEAD"][..], &["compare", "HEAD~1", "HEAD"]] {
+            if head.len() == 3 {
+                project.git(&["commit", "-qam", "changed"]);
+            }
+            let ran = project.run(&[head, &["--no-wider-permissions"]].concat());
+            assert_eq!(ran.code, i32::from(wider), "{text}: {}{}", ran.stdout, ran.stderr);
+            assert!(ran.stdout.contains(words), "{text}: {}", ran.stdout);
+        }
+        project.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    }
+    project.write(".takt/config.yaml", "workflow_mcp_servers: { stdio: true }\n");
+    assert_eq!(project.run(&["compare", "HEAD", "--no-wider-permissions"]).code, 1);
+}
+
+#[test]
+fn a_mark_in_the_repository_hides_no_settings_from_the_review() {
+    let project = project();
+    let root = project.path().canonicalize().unwrap();
+    let mark = json!([{ "work": root, "file": "cuegate.toml", "link": null }]);
+    project.write(".cuegate/kept-out/x", &mark.to_string());
+    project.write("cuegate.toml", &format!("{SETTINGS}[sandbox]\nhosts = [\"evil.example\"]\n"));
+    let ran = project.run(&["compare", "HEAD", "--no-wider-permissions"]);
+    assert_eq!(ran.code, 1, "{}", ran.stdout);
+    assert!(ran.stdout.contains("evil.example"), "{}", ran.stdout);
+}
+
+#[test]
 fn the_password_goes_only_where_the_user_says() {
     let project = project();
     let listener = Listener::start();
@@ -172,10 +227,12 @@ fn the_password_goes_only_where_the_user_says() {
 fn what_users_feel_is_named_and_the_rest_is_not() {
     let project = project();
     let path = ".takt/workflows/it.yaml";
-    // A comment and another order of keys change nothing.
+    // A comment and another order of keys change nothing, which is said of the file.
     project.write(path, &format!("# A comment.\n{WORKFLOW}"));
-    let json = compare(&project, &["HEAD"]);
-    assert_eq!(workflow(&json, "it")["fate"], "same", "{json:#}");
+    let json = compare(&project, &["HEAD", "--no-wider-permissions"]);
+    let changes = workflow(&json, "it")["changes"].to_string();
+    assert!(changes.contains("differs, and nothing else of the workflow does"), "{json:#}");
+    assert_eq!(json["wider"], false, "{json:#}");
     let cases = [
         ("instruction: Look at it.", "instruction: Look twice.", "prompt of `look`", false),
         ("permission_mode: readonly", "permission_mode: edit", "`look` may acceptEdits, was plan", true),

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_flow::model::sandbox::{SandboxPolicy, SandboxRule};
 
-use super::facts::{Bound, StepFacts, WorkflowFacts};
+use super::{
+    facts::{Bound, StepFacts, WorkflowFacts},
+    revision::is_text,
+};
 
 /// The longest command that is told, in characters.
 const COMMAND_MAX: usize = 120;
@@ -69,7 +72,10 @@ pub(super) fn compare_workflows(
                 difference_of(name, fate, changes, Some(old), Some(new))
             }
             (Some(old), Some(new)) => {
-                let changes = list_changes(old, new);
+                let mut changes = list_changes(old, new);
+                if changes.is_empty() && old.bound == new.bound {
+                    changes = list_unexplained_files(old, new);
+                }
                 let is_same = changes.is_empty() && old.bound == new.bound && old.errors == new.errors;
                 let fate = if is_same { Fate::Same } else { Fate::Changed };
                 difference_of(name, fate, changes, Some(old), Some(new))
@@ -120,6 +126,18 @@ fn difference_of(
     }
 }
 
+/// Files that differ where nothing of the workflow does. A text is compared by what it means; of another file, such as a program,
+/// nothing is known.
+fn list_unexplained_files(before: &WorkflowFacts, after: &WorkflowFacts) -> Vec<Change> {
+    let paths: BTreeSet<&String> = before.files.keys().chain(after.files.keys()).collect();
+    let differing = paths.into_iter().filter(|path| before.files.get(*path) != after.files.get(*path));
+    let changes = differing.map(|path| Change {
+        text: format!("`{path}` differs, and nothing else of the workflow does"),
+        widens: !is_text(path),
+    });
+    changes.collect()
+}
+
 fn list_changes(before: &WorkflowFacts, after: &WorkflowFacts) -> Vec<Change> {
     let mut changes = Vec::new();
     let keys: BTreeSet<&String> = before.whole.keys().chain(after.whole.keys()).collect();
@@ -146,6 +164,16 @@ fn list_changes(before: &WorkflowFacts, after: &WorkflowFacts) -> Vec<Change> {
             changes.push(plain_change(text));
         }
     }
+    if before.usual != after.usual {
+        let agent = |facts: &WorkflowFacts| {
+            facts.usual.as_ref().map_or_else(|| "the one that is found".to_owned(), ToString::to_string)
+        };
+        let name = |facts: &WorkflowFacts| facts.usual.as_ref().map(|choice| choice.agent.clone());
+        changes.push(Change {
+            text: format!("its usual agent: {}, was {}", agent(after), agent(before)),
+            widens: name(before) != name(after),
+        });
+    }
     changes.extend(compare_sandboxes(&before.sandbox, &after.sandbox));
     changes.extend(compare_lists("its runs also", "its runs no longer", &before.effects, &after.effects));
     for (name, old) in &before.steps {
@@ -163,6 +191,7 @@ fn list_changes(before: &WorkflowFacts, after: &WorkflowFacts) -> Vec<Change> {
             widens: new.permission.is_some() && !before.steps.values().any(|old| !is_wider(old, new)),
         });
         changes.extend(list_new_commands(name, &StepFacts::default(), new));
+        changes.extend(compare_servers(name, &StepFacts::default(), new));
     }
     changes
 }
@@ -186,6 +215,16 @@ fn list_new_rights(new: &WorkflowFacts, before: &BTreeMap<String, WorkflowFacts>
         ..StepFacts::default()
     };
     changes.extend(new.steps.iter().flat_map(|(name, step)| list_new_commands(name, &known, step)));
+    let known = StepFacts {
+        servers: before
+            .values()
+            .flat_map(|facts| facts.steps.values())
+            .flat_map(|step| step.servers.clone())
+            .collect(),
+        ..StepFacts::default()
+    };
+    let servers = new.steps.iter().flat_map(|(name, step)| compare_servers(name, &known, step));
+    changes.extend(servers.filter(|change| change.widens));
     if let Some(permission) = widest(new).filter(|_| widest(new) > before.values().filter_map(widest).max()) {
         changes.push(Change { text: format!("its agents may {}", permission.as_str()), widens: true });
     }
@@ -248,6 +287,22 @@ fn compare_steps(name: &str, before: &StepFacts, after: &StepFacts) -> Vec<Chang
         let text = format!("the agent of `{name}`: {}, was {}", agent(after), agent(before));
         changes.push(Change { text, widens: true });
     }
+    if before.assigned != after.assigned {
+        let list = |facts: &StepFacts| match facts.assigned.is_empty() {
+            true => "the usual one".to_owned(),
+            false => facts.assigned.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        };
+        // Without an agent of its own a step has the usual one, which is another one.
+        let names = |facts: &StepFacts| -> BTreeSet<String> {
+            facts.assigned.iter().map(|choice| choice.agent.clone()).collect()
+        };
+        let is_other = names(after).is_empty() || !names(after).is_subset(&names(before));
+        changes.push(Change {
+            text: format!("agents of `{name}`: {}, was {}", list(after), list(before)),
+            widens: is_other,
+        });
+    }
+    changes.extend(compare_servers(name, before, after));
     changes.extend(list_new_commands(name, before, after));
     let gone = before.commands.difference(&after.commands);
     changes.extend(gone.map(|command| {
@@ -265,6 +320,21 @@ fn compare_steps(name: &str, before: &StepFacts, after: &StepFacts) -> Vec<Chang
         }));
     }
     changes
+}
+
+/// The MCP servers of a step. One whose command or address differs is another one.
+fn compare_servers(name: &str, before: &StepFacts, after: &StepFacts) -> Vec<Change> {
+    let shown = |server: &String| cuegate_view::shorten_end(server, COMMAND_MAX);
+    let new = after.servers.difference(&before.servers);
+    let new = new.map(|server| Change {
+        text: format!("`{name}` has the tools of the server {}", shown(server)),
+        widens: true,
+    });
+    let gone = before.servers.difference(&after.servers);
+    let gone = gone.map(|server| {
+        plain_change(format!("`{name}` no longer has the tools of the server {}", shown(server)))
+    });
+    new.chain(gone).collect()
 }
 
 /// The commands of a step that were not there before. They run whatever they say.

@@ -1,15 +1,18 @@
 //! What is compared of a workflow: what its users feel, and nothing of how it is written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
+use cuegate_engine::{AgentChoice, AgentPlan};
 use cuegate_flow::{
     analysis::cost_bound::price_without_sensitivity,
-    model::{Act, Ask, Flow, Permission, Tools, sandbox::SandboxRule},
+    model::{Act, Ask, BlobRef, Flow, Permission, Tools, sandbox::SandboxRule},
 };
 use cuegate_view::show_json;
 use serde_json::{Value, json};
 
 use crate::Failure;
+use crate::agents::plan_of_copy;
 use crate::cli::commands::diagnostics::count_errors_and_warnings;
 use crate::cli::commands::write::check::effects_of_definition;
 use crate::cli::commands::{ProjectPlace, load_with_defaults};
@@ -27,12 +30,16 @@ pub(super) struct WorkflowFacts {
     /// What its runs do besides, such as a push or a label.
     pub(super) effects: BTreeSet<String>,
     pub(super) bound: Bound,
+    /// The usual agent, if files of the project name it beside the settings.
+    pub(super) usual: Option<AgentChoice>,
+    /// The files that it was read from, by their digests.
+    pub(super) files: BTreeMap<String, BlobRef>,
 }
 
 impl WorkflowFacts {
     /// The same without the names of a workflow before and after, which prompts may tell.
     pub(super) fn without_names(&self, before: &str, after: &str) -> WorkflowFacts {
-        let mut facts = self.clone();
+        let mut facts = WorkflowFacts { files: BTreeMap::new(), ..self.clone() };
         for value in facts.steps.values_mut().flat_map(|step| step.facts.values_mut()) {
             if let Value::String(text) = value {
                 *text = text.replace(before, "").replace(after, "");
@@ -53,6 +60,10 @@ pub(super) struct StepFacts {
     pub(super) agent: Option<String>,
     /// The shell commands that it runs.
     pub(super) commands: BTreeSet<String>,
+    /// The agents that may answer it, where settings assign some to it.
+    pub(super) assigned: Vec<AgentChoice>,
+    /// The MCP servers of its agents, as JSON.
+    pub(super) servers: BTreeSet<String>,
 }
 
 /// The most that a run can do and cost. `None`: without a bound in money or in tokens.
@@ -63,22 +74,28 @@ pub(super) struct Bound {
     pub(super) tokens: Option<u64>,
 }
 
-/// The workflows of a project, by name.
+/// The workflows of a project, by name. `project` is the folder that those of `place` are a copy of.
 pub(super) fn collect_workflows(
     place: &ProjectPlace,
+    project: &Path,
     config: &Config,
 ) -> Result<BTreeMap<String, WorkflowFacts>, Failure> {
     let listed = crate::cli::commands::start::list::list_json(place);
     let mut found = BTreeMap::new();
     for one in listed["definitions"].as_array().into_iter().flatten() {
         if let (Some(name), "project") = (one["name"].as_str(), one["origin"].as_str().unwrap_or_default()) {
-            found.insert(name.to_owned(), read_workflow(place, name, config)?);
+            found.insert(name.to_owned(), read_workflow(place, project, name, config)?);
         }
     }
     Ok(found)
 }
 
-fn read_workflow(place: &ProjectPlace, name: &str, config: &Config) -> Result<WorkflowFacts, Failure> {
+fn read_workflow(
+    place: &ProjectPlace,
+    project: &Path,
+    name: &str,
+    config: &Config,
+) -> Result<WorkflowFacts, Failure> {
     let definition = load_with_defaults(&place.locate(name)?, &[])?;
     let (errors, _) = count_errors_and_warnings(&definition.diagnostics, false);
     let mut facts = WorkflowFacts {
@@ -88,6 +105,12 @@ fn read_workflow(place: &ProjectPlace, name: &str, config: &Config) -> Result<Wo
         sandbox: SandboxRule::default(),
         effects: effects_of_definition(&definition).iter().map(|effect| effect.line()).collect(),
         bound: Bound::default(),
+        usual: None,
+        files: definition
+            .files
+            .iter()
+            .map(|(path, bytes)| (path.clone(), BlobRef::for_bytes(bytes)))
+            .collect(),
     };
     let Some(flow) = definition.flow.as_deref() else { return Ok(facts) };
     let shown = show_json(flow);
@@ -101,16 +124,52 @@ fn read_workflow(place: &ProjectPlace, name: &str, config: &Config) -> Result<Wo
     for (step, shown) in flow.steps.iter().zip(shown["steps"].as_array().into_iter().flatten()) {
         facts.steps.insert(step.name.to_string(), read_step(flow, step, shown));
     }
+    // What runs is what the plan says, after all settings were read.
+    let Ok((usual, planned)) = plan_of_copy(flow, place.home.root(), project, config) else {
+        facts.errors += 1;
+        return Ok(facts);
+    };
+    if config.run.provider.is_none() {
+        facts.usual.clone_from(&usual);
+    }
+    for (name, step) in &mut facts.steps {
+        add_plan(step, name, &planned.plan);
+    }
     let provider = config.run.provider.as_ref().and_then(|chain| chain.0.first());
     let asked = ModelChoice {
         provider: provider.map(|choice| choice.agent.as_str()),
         model: provider.and_then(|choice| choice.model.as_deref()),
-        plan: None,
+        plan: Some(&planned.plan),
     };
     let terms = cost_terms_of_flow(flow, asked, &config.budget.budget(), None, None, config);
     let found = price_without_sensitivity(flow, &terms);
     facts.bound = Bound { calls: found.asks, usd_micro: found.usd_micro, tokens: found.tokens };
     Ok(facts)
+}
+
+/// Whether settings assign other agents or servers to a workflow that is on both sides.
+pub(super) fn have_other_plans(
+    before: &BTreeMap<String, WorkflowFacts>,
+    after: &BTreeMap<String, WorkflowFacts>,
+) -> bool {
+    before.iter().any(|(name, old)| {
+        let Some(new) = after.get(name) else { return false };
+        let differs = |(name, old): (&String, &StepFacts)| {
+            let new = new.steps.get(name);
+            new.is_some_and(|new| (&old.assigned, &old.servers) != (&new.assigned, &new.servers))
+        };
+        old.usual != new.usual || old.steps.iter().any(differs)
+    })
+}
+
+/// What settings assign to a step.
+fn add_plan(step: &mut StepFacts, name: &str, plan: &AgentPlan) {
+    let own = plan.steps.get(name).into_iter().flatten();
+    let later = plan.later.get(name).into_iter().flatten().flat_map(|(_, chain)| chain);
+    let reports = plan.reports.get(name).into_iter().flatten();
+    step.assigned = own.chain(later).chain(reports).cloned().collect();
+    let servers = plan.tool_servers.get(name).into_iter().flatten();
+    step.servers = servers.map(|server| json!(server).to_string()).collect();
 }
 
 fn read_step(
@@ -157,6 +216,8 @@ fn read_step(
     StepFacts {
         agent,
         commands,
+        assigned: Vec::new(),
+        servers: BTreeSet::new(),
         facts,
         permission: asks.then_some(step.boundary.permission),
         tools: match &step.boundary.tools {

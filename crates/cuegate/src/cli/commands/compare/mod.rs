@@ -15,15 +15,15 @@ use cuegate_view::clean_to_one_line;
 
 use super::ProjectPlace;
 use crate::cli::print;
-use crate::config::{Config, Usd, load_config};
+use crate::config::{Config, Usd, load_reviewed_config};
 use crate::github::{GithubConnection, connect_queue};
 use crate::{Failure, exit};
 use difference::{Change, WorkflowDifference, compare_workflows};
-use facts::collect_workflows;
+use facts::{collect_workflows, have_other_plans};
 use recorded_runs::{ReplayedRuns, replay_recorded_runs};
 use render::{render_json, render_markdown, render_text};
 use revision::ComparedSide;
-use settings::compare_settings;
+use settings::{compare_settings, compare_takt_files};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
@@ -96,11 +96,11 @@ pub(in crate::cli::commands) fn compare_revisions(
     };
     let read = |side: &ComparedSide| {
         let place = place_of_side(side);
-        let config = load_config(&side.folder).map_err(|failure| Failure {
+        let config = load_reviewed_config(&side.folder).map_err(|failure| Failure {
             message: format!("{}: {}", side.name, side.hide_folder(&failure.message)),
             ..failure
         })?;
-        Ok::<_, Failure>((collect_workflows(&place, &config)?, config))
+        Ok::<_, Failure>((collect_workflows(&place, root, &config)?, config))
     };
     let (before, old) = match read(&base) {
         Ok(read) => read,
@@ -119,6 +119,8 @@ pub(in crate::cli::commands) fn compare_revisions(
         replayed: Vec::new(),
         refused: Vec::new(),
     };
+    let is_explained = have_other_plans(&before, &after);
+    comparison.settings.extend(compare_takt_files(&base.folder, &head.folder, is_explained)?);
     comparison.replayed = replay_recorded_runs(place, &place_of_side(&head), &new, &comparison.workflows)?;
     comparison.refused = apply_policy(&comparison, args);
     if args.json {

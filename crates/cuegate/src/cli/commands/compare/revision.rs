@@ -21,6 +21,11 @@ const TEXTS: [&str; 8] = [".json", ".jsonc", ".markdown", ".md", ".toml", ".txt"
 const TEXT_MAX: u64 = 1 << 20;
 const TEXTS_MAX: usize = 50_000;
 
+/// Whether a path is that of a text.
+pub(super) fn is_text(path: &str) -> bool {
+    TEXTS.iter().any(|end| path.ends_with(end))
+}
+
 /// One side of a comparison.
 pub(super) struct ComparedSide {
     /// As the user named it.

@@ -1,11 +1,14 @@
 //! What differs in the settings of the project.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::difference::{Change, compare_lists, plain_change};
 use crate::config::Config;
+use crate::{Failure, text_file};
 
 /// Settings that change what a run costs, how long it waits or what is kept, and nothing of what agents, commands and this
 /// program may do. All others may widen that: a key that is not known here counts as one.
@@ -67,6 +70,42 @@ pub(super) fn compare_settings(before: &Config, after: &Config) -> Vec<Change> {
         });
     }
     changes
+}
+
+/// Files of TAKT with settings. What they say of workflows is compared there; whatever else differs in them may widen.
+const TAKT_FILES: [&str; 2] = [".takt/config.yaml", ".takt/runtime.yaml"];
+
+/// The files of TAKT that differ. `is_explained`: whether a workflow has other agents, servers or conditions for it.
+///
+/// # Errors
+/// When one cannot be read.
+pub(super) fn compare_takt_files(
+    before: &Path,
+    after: &Path,
+    is_explained: bool,
+) -> Result<Vec<Change>, Failure> {
+    let mut changes = Vec::new();
+    for name in TAKT_FILES {
+        let read = |folder: &Path| match text_file::read_text(&folder.join(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            read => read.map(Some).map_err(|error| {
+                Failure::usage(format!("failed to read `{name}`: {error}"), "make the file readable")
+            }),
+        };
+        let (old, new) = (read(before)?, read(after)?);
+        if old == new {
+            continue;
+        }
+        let value = |text: &Option<String>| -> Option<Value> {
+            text.as_deref().map_or(Some(Value::Null), |text| serde_saphyr::from_str(text).ok())
+        };
+        let is_same = value(&old).is_some() && value(&old) == value(&new);
+        changes.push(match is_same {
+            true => plain_change(format!("`{name}` differs in its layout or comments")),
+            false => Change { text: format!("`{name}` differs"), widens: !is_explained },
+        });
+    }
+    Ok(changes)
 }
 
 /// The settings by their keys, as `sandbox.hosts`.
