@@ -395,9 +395,11 @@ fn render_files_to_review(view: &RunView) -> String {
     let gates = view.gate_files.iter().map(|file| format!("- {}", gate_file(file)));
     let hidden =
         view.hidden_files.iter().map(|file| format!("- git does not show `{}`", clean_to_one_line(file)));
+    let committed = view.committed_otherwise.iter();
+    let committed = committed.map(|(path, what)| format!("- `{}`: {what}", clean_to_one_line(path)));
     let marked = view.self_running();
     let marked = marked.into_iter().map(|(path, tool)| format!("- {}", self_running(path, tool)));
-    render_section("To be looked at", &gates.chain(marked).chain(hidden).collect::<Vec<_>>())
+    render_section("To be looked at", &gates.chain(marked).chain(committed).chain(hidden).collect::<Vec<_>>())
 }
 
 fn render_totals(view: &RunView) -> String {

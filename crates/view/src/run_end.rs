@@ -98,6 +98,7 @@ fn render_remarks(view: &RunView, done: bool) -> Vec<String> {
     for (path, tool) in view.self_running() {
         lines.push(format_labelled_line("review", &self_running(path, tool)));
     }
+    lines.extend(render_committed_otherwise(view));
     if !view.hidden_files.is_empty() {
         let (files, all) = (view.hidden_files.iter().map(String::as_str), view.hidden_files.len());
         lines.push(format_labelled_line(
@@ -396,6 +397,23 @@ fn describe_usage(view: &RunView) -> String {
     let asks = format!("{}{cut}", plural(view.asks.total() + view.cut, "call"));
     let estimated = if view.usage.is_estimated { " (partly estimated)" } else { "" };
     format!("{asks}, {}{estimated}, {paid} in {took}{missing}", plural(tokens, "token"))
+}
+
+/// Where the commits of a run and its files differ, a line each; at most some of them.
+pub fn render_committed_otherwise(view: &RunView) -> Vec<String> {
+    const SHOWN_MAX: usize = 10;
+    let all = &view.committed_otherwise;
+    let mut lines: Vec<String> = all
+        .iter()
+        .take(SHOWN_MAX)
+        .map(|(path, what)| {
+            format_labelled_line("committed", &format!("{}: {what}", clean_to_one_line(path)))
+        })
+        .collect();
+    if all.len() > SHOWN_MAX {
+        lines.push(format_labelled_line("", &format!("and {} more", all.len() - SHOWN_MAX)));
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -59,6 +59,9 @@ pub fn render_status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZ
     if view.git && view.difference.is_some() {
         put("changed", describe_changed_files(view));
     }
+    for (path, what) in &view.committed_otherwise {
+        put("committed", format!("{}: {what}", clean_to_one_line(path)));
+    }
     for hint in suggest_continue_commands(view) {
         put("continue", format!("{hint}{}", describe_continue_condition(view, zone)));
     }

@@ -12,7 +12,7 @@ use cuegate_runner::{
     StateDir,
     worktree::{ChangeSize, FinishedChanges, Trees},
 };
-use cuegate_view::{LineCount, RunView, StampedRecord, clean_to_one_line, plural};
+use cuegate_view::{LineCount, RunView, StampedRecord, clean_to_one_line, obeyed_by, plural};
 use serde_json::{Value, json};
 
 mod gate_files;
@@ -115,6 +115,20 @@ pub(crate) struct RunChanges {
 }
 
 impl RunChanges {
+    /// Where the commits of the run and its files differ, in words after each path. Nothing if others moved HEAD too.
+    pub(crate) fn list_committed_otherwise(
+        &self,
+        trees: &Trees,
+    ) -> Result<Vec<(String, &'static str)>, Failure> {
+        let (Some(from), Some(to)) = (&self.from.head, &self.to.head) else { return Ok(Vec::new()) };
+        if self.moved_by_others {
+            return Ok(Vec::new());
+        }
+        let is_named = |path: &str| path.starts_with(".cuegate/") || obeyed_by(path).is_some();
+        let differences = trees.list_commit_differences(from, to, &self.to.tree, &is_named)?;
+        Ok(differences.into_iter().map(|one| (one.path, one.kind.describe())).collect())
+    }
+
     /// `None` if the run recorded no trees.
     pub(crate) fn of(history: &ChangeHistory, trees: Option<&Trees>) -> Result<Option<RunChanges>, Failure> {
         let run = &history.run;
@@ -195,6 +209,7 @@ pub(crate) fn compare_files(
     let Ok(stat) = changes.stat(&trees) else { return };
     let count = |stat: ChangeSize| (stat.path, LineCount { added: stat.added, removed: stat.removed });
     view.difference = Some(stat.into_iter().map(count).collect());
+    view.committed_otherwise = changes.list_committed_otherwise(&trees).unwrap_or_default();
     let agents: BTreeSet<String> = view.agent_changes().into_iter().map(str::to_owned).collect();
     if !agents.is_empty()
         && let Ok(flow) = reload_flow(journal, id, run)

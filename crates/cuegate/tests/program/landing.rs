@@ -272,16 +272,60 @@ fn no_commit_of_the_agent_publishes_what_is_held_back() {
     let commit = "git add --all --force && git commit --quiet --message";
     let gone = format!("echo K=1 > .env; echo n > n; {commit} one; rm .env; {commit} two");
     let state = format!("mkdir -p .cuegate; echo 1 > .cuegate/x; echo n > n; {commit} one");
-    for runs in [gone, state] {
+    // What no snapshot holds does not even reach the branch.
+    for (runs, words) in
+        [(gone, "the agent's commits were joined into one"), (state, "the working tree does not show")]
+    {
         let project = doing(&[&runs]);
         let bare = remote(&project);
         let ran = go(&project, &["--merge", "--push"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        assert!(ran.stderr.contains("the agent's commits were joined into one"), "{}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
         let at = ["-C", bare.path().to_str().unwrap(), "log", "--format=", "--name-only", "main"];
         let published = project.git(&at);
         assert!(published.contains("n\n"), "{published}");
         assert!(!published.contains(".env") && !published.contains(".cuegate"), "{published}");
+    }
+}
+
+/// Commits whose sum is not what reviews and gates saw: in one call they do not land, and over two calls they are shown.
+#[test]
+fn what_is_committed_and_not_in_the_tree_is_told() {
+    let commit = "git add --all && git -c user.name=a -c user.email=a@b commit --quiet --message own";
+    for place in [&[][..], &["--worktree"]] {
+        let one = [format!("echo x > evil.sh; {commit}; rm evil.sh")];
+        let project = small()
+            .project(json!([says_with("work", "handoff", json!({ "runs": one })), says("close", "closing")]));
+        let ran = project.run(&begin(place));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let words = "the working tree does not show what they change: `evil.sh`";
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+        let named = project.git(&["log", "--all", "--format=", "--name-only"]);
+        assert!(!named.contains("evil.sh"), "{named}");
+
+        let workflow = format!("mkdir -p .github/workflows; echo x > .github/workflows/e.yml; {commit}");
+        let project = small().project(json!([
+            says_with("work", "repeat", json!({ "runs": [format!("echo x > evil.sh; {commit}"), workflow] })),
+            says_with("work", "handoff", json!({ "runs": [format!("rm -r .github; {commit}; rm evil.sh")] })),
+            says("close", "closing")
+        ]));
+        let ran = project.run(&begin(place));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let lines = [
+            "evil.sh: committed, and not in the working tree",
+            ".github/workflows/e.yml: changed by a commit, and changed back by a later one",
+        ];
+        for line in lines {
+            assert!(ran.stderr.contains(&format!("\ncommitted   {line}\n")), "{line}: {}", ran.stderr);
+            let status = project.run(&["status"]).stdout;
+            assert!(status.contains(line), "{line}: {status}");
+            let of_report = format!("- `{}", line.replacen(':', "`:", 1));
+            assert!(project.run(&["report"]).stdout.contains(&of_report), "{of_report}");
+            let of_diff = format!("note: `{}", line.replacen(':', "`:", 1));
+            let diff = project.run(&["diff"]);
+            assert!(diff.stderr.contains(&of_diff), "{of_diff}: {}", diff.stderr);
+        }
+        assert_eq!(project.status()["committed_otherwise"].as_array().unwrap().len(), 2);
     }
 }
 

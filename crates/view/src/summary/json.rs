@@ -97,6 +97,13 @@ impl RunView {
                 marked.iter().map(|(path, tool)| json!({"path": path, "by": tool})).collect(),
             );
         }
+        if !self.committed_otherwise.is_empty() {
+            let entries = self.committed_otherwise.iter();
+            put(
+                "committed_otherwise",
+                entries.map(|(path, what)| json!({"path": path, "how": what})).collect(),
+            );
+        }
         if !self.hidden_files.is_empty() {
             put("hidden_files", json!(self.hidden_files));
         }

@@ -332,6 +332,8 @@ pub struct RunView {
     pub difference: Option<BTreeMap<String, LineCount>>,
     /// The changed files from which gates take what they run, if the caller has compared them.
     pub gate_files: Vec<GateFile>,
+    /// Where the commits of the run and its files differ, in words after each path, if the caller has compared them.
+    pub committed_otherwise: Vec<(String, &'static str)>,
     /// New files that git does not show, and so no diff, if the caller has looked for them.
     pub hidden_files: Vec<String>,
     /// Every file that changed, sorted.
@@ -413,6 +415,7 @@ impl RunView {
             meanwhile: BTreeSet::new(),
             difference: None,
             gate_files: Vec::new(),
+            committed_otherwise: Vec::new(),
             hidden_files: Vec::new(),
             changed_files: Vec::new(),
             final_step: None,

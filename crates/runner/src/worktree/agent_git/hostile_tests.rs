@@ -239,6 +239,96 @@ fn shallow_and_partial_repositories_and_other_digests_work() {
     assert_eq!((taken.left, scene.user(&["log", "-1", "--format=%s"])), (Vec::new(), "own\n".to_owned()));
 }
 
+#[test]
+fn commits_that_the_working_tree_does_not_show_stay() {
+    type Work = fn(&Scene);
+    let commit = |scene: &Scene| {
+        scene.agent(&["add", "--all"]);
+        scene.agent(&["commit", "--quiet", "--message", "own"]);
+    };
+    let hidden: [(&str, Work, Work); 5] = [
+        (
+            "evil.sh",
+            |scene| scene.write("evil.sh", "x\n"),
+            |scene| {
+                fs::remove_file(scene.top().join("evil.sh")).unwrap();
+            },
+        ),
+        ("a.txt", |scene| scene.write("a.txt", "other\n"), |scene| scene.write("a.txt", "one\n")),
+        (
+            "a.txt",
+            |scene| fs::remove_file(scene.top().join("a.txt")).unwrap(),
+            |scene| scene.write("a.txt", "one\n"),
+        ),
+        (
+            "dir/deep",
+            |scene| scene.write("dir/deep", "x\n"),
+            |scene| {
+                fs::remove_dir_all(scene.top().join("dir")).unwrap();
+                symlink("/etc", scene.top().join("dir")).unwrap();
+            },
+        ),
+        (".cuegate/x", |scene| scene.write(".cuegate/x", "x\n"), |_| ()),
+    ];
+    for (path, work, after) in hidden {
+        let scene = Scene::new();
+        let mut git = scene.git();
+        let taken = run_call(&mut git, || {
+            work(&scene);
+            commit(&scene);
+            after(&scene);
+        });
+        assert!(taken.left.iter().any(|left| left.contains(&format!("`{path}`"))), "{path}: {taken:?}");
+        assert_eq!(scene.user(&["log", "-1", "--format=%s"]), "base\n", "{path}");
+        // A later commit without it brings both.
+        if path != ".cuegate/x" {
+            run_call(&mut git, || {
+                scene.agent(&["add", "--all"]);
+                scene.agent(&["commit", "--quiet", "--allow-empty", "--message", "mended"]);
+            });
+            assert_eq!(scene.user(&["log", "-1", "--format=%s"]), "mended\n", "{path}");
+        }
+    }
+    let seen: [(&str, Work, Work); 5] = [
+        ("edited further", |scene| scene.write("a.txt", "other\n"), |scene| scene.write("a.txt", "third\n")),
+        ("more files", |scene| scene.write("b", "x\n"), |scene| scene.write("c", "x\n")),
+        ("an ignored file", |scene| scene.write("kept.log", "x\n"), |_| ()),
+        (
+            "a mode",
+            |scene| {
+                let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+                fs::set_permissions(scene.top().join("a.txt"), mode).unwrap();
+            },
+            |_| (),
+        ),
+        (
+            "no longer tracked",
+            |scene| {
+                scene.agent(&["rm", "--quiet", "--cached", "a.txt"]);
+                scene.write(".gitignore", "a.txt\n");
+            },
+            |_| (),
+        ),
+    ];
+    for (name, work, after) in seen {
+        let scene = Scene::new();
+        scene.write(".gitignore", "*.log\n");
+        scene.user(&["add", "--all"]);
+        scene.user(&["commit", "--quiet", "--message", "rules"]);
+        let mut git = scene.git();
+        let taken = run_call(&mut git, || {
+            work(&scene);
+            if name == "an ignored file" {
+                scene.agent(&["add", "--force", "kept.log"]);
+            }
+            commit(&scene);
+            after(&scene);
+        });
+        assert_eq!(taken.left, [""; 0], "{name}");
+        assert_eq!(scene.user(&["log", "-1", "--format=%s"]), "own\n", "{name}");
+    }
+}
+
 /// Numbers that look random.
 struct Random(u64);
 

@@ -140,12 +140,15 @@ fn store_pack(
     Ok(Some(match build_git_error(&args, &output) {
         WorktreeError::Git { stderr, .. } => {
             let why = stderr.lines().next().unwrap_or_default();
-            format!("git refuses them: {}", why.strip_prefix("fatal: ").unwrap_or(why))
+            let why: String = why.strip_prefix("fatal: ").unwrap_or(why).chars().take(WHY_MAX).collect();
+            format!("git refuses them: {}", why.replace(char::is_control, "?"))
         }
         error => error.to_string(),
     }))
 }
 
+/// The longest reason of git that is shown, in characters.
+const WHY_MAX: usize = 300;
 /// The limit of what is kept of git's messages, in bytes.
 const MESSAGES_MAX: u64 = 16 << 10;
 

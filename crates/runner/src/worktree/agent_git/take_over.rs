@@ -38,6 +38,8 @@ const INDEX_TRIES: u32 = 30;
 const INDEX_PAUSE: Duration = Duration::from_millis(100);
 /// The most things that are named.
 const NAMED_MAX: usize = 20;
+/// The most paths that are named of commits that do not land.
+const HIDDEN_MAX: usize = 5;
 /// The longest name that is shown, in characters.
 const NAME_MAX: usize = 200;
 /// The limit of the size of a HEAD, in bytes.
@@ -250,7 +252,8 @@ impl RepositoryPair {
         if let Reception::Refused(why) = self.receive((remote, advertisement), tip, now, others)? {
             return Ok(Landing::Refused(why));
         }
-        if is_used && adds_links(users, now, tip)? {
+        let entries = list_changed_entries(users, now, tip)?;
+        if is_used && entries.iter().any(|entry| entry.mode == GITLINK) {
             // A command that is at work could put a repository there for git of the user. It lands when none is.
             return Ok(Landing::NotFollowing);
         }
@@ -264,6 +267,16 @@ impl RepositoryPair {
                 // Without `from`, the first commit of the branch is an agent's as well.
                 Some(_) | None => aside.push(keep_commit(users, now)?),
             }
+        }
+        let hidden = self.list_hidden_paths(users, &entries)?;
+        if !hidden.is_empty() {
+            let mut names: Vec<String> =
+                hidden.iter().take(HIDDEN_MAX).map(|path| format!("`{}`", shorten_name(path))).collect();
+            if hidden.len() > HIDDEN_MAX {
+                names.push(format!("{} more", hidden.len() - HIDDEN_MAX));
+            }
+            let why = format!("the working tree does not show what they change: {}", names.join(", "));
+            return Ok(Landing::Refused(why));
         }
         let nothing = "0".repeat(tip.len());
         let flags: &[&str] = if target == "HEAD" { &["--no-deref"] } else { &[] };
@@ -410,10 +423,22 @@ enum Landing {
 }
 
 /// An entry that differs between two commits, as the later one has it.
-struct ChangedEntry {
-    mode: String,
-    id: String,
-    path: Vec<u8>,
+pub(super) struct ChangedEntry {
+    pub(super) mode_before: String,
+    pub(super) mode: String,
+    pub(super) id_before: String,
+    pub(super) id: String,
+    pub(super) path: Vec<u8>,
+}
+
+impl ChangedEntry {
+    pub(super) fn is_addition(&self) -> bool {
+        self.mode_before.bytes().all(|digit| digit == b'0')
+    }
+
+    pub(super) fn is_removal(&self) -> bool {
+        self.mode.bytes().all(|digit| digit == b'0')
+    }
 }
 
 /// The entries that differ between two commits. Without `before`, all of them.
@@ -437,15 +462,16 @@ fn list_changed_entries(
     while let (Some(about), Some(path)) = (fields.next().filter(|about| !about.is_empty()), fields.next()) {
         let about = String::from_utf8_lossy(about).into_owned();
         let words: Vec<&str> = about.split(' ').collect();
-        let [_, mode, _, id, _] = words[..] else { continue };
-        entries.push(ChangedEntry { mode: mode.to_owned(), id: id.to_owned(), path: path.to_owned() });
+        let [mode_before, mode, id_before, id, _] = words[..] else { continue };
+        entries.push(ChangedEntry {
+            mode_before: mode_before.trim_start_matches(':').to_owned(),
+            mode: mode.to_owned(),
+            id_before: id_before.to_owned(),
+            id: id.to_owned(),
+            path: path.to_owned(),
+        });
     }
     Ok(entries)
-}
-
-/// Whether a commit has submodules that another one has not.
-fn adds_links(users: &Git, before: Option<&str>, tip: &str) -> Result<bool, WorktreeError> {
-    Ok(list_changed_entries(users, before, tip)?.iter().any(|entry| entry.mode == GITLINK))
 }
 
 fn has_entry(folder: &FolderHandle, below: &Path) -> bool {

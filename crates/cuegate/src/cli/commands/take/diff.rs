@@ -4,7 +4,7 @@ use crate::cli::commands::shared_args::RunOrFile;
 use std::path::Path;
 
 use cuegate_journal::{Journal, RunId};
-use cuegate_view::RunView;
+use cuegate_view::{RunView, clean_to_one_line};
 
 use crate::cli::commands::ProjectPlace;
 use crate::cli::print;
@@ -86,6 +86,10 @@ pub(in crate::cli::commands) fn print_diff(place: &ProjectPlace, args: &DiffArgs
             "note: files that the run changed were also changed by others meanwhile: {}",
             names.join(", ")
         ));
+    }
+    let committed = if other.is_none() { changed.list_committed_otherwise(&trees)? } else { Vec::new() };
+    for (path, what) in committed {
+        print::print_line(&format!("note: `{}`: {what}", clean_to_one_line(&path)));
     }
     if args.json {
         print::print_json(&changed.as_json(&trees, id.as_str())?);
