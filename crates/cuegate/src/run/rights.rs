@@ -12,15 +12,29 @@ use std::{
 
 use cuegate_engine::RunStarted;
 use cuegate_journal::{RunId, random_token};
-use cuegate_runner::{StateDir, user_key_path};
+use cuegate_runner::{RunWriter, StateDir, now_ms, user_key_path};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::json;
 use sha2::Sha256;
+
+use super::start_run::Host;
+use crate::Failure;
 
 /// The file with the signatures of a run, a line each, in its folder.
 const FILE: &str = "rights";
 /// The limit of the size of a file that is read, in bytes.
 const SIZE_MAX: u64 = 64 << 10;
+
+/// Signs what a run may do before its first record, so that a kill leaves no run without. Where that fails the run goes on
+/// later as one of another machine.
+///
+/// # Errors
+/// When the journal refuses the run.
+pub(super) fn sign_new_run(host: &Host, run: &RunId, started: &RunStarted) -> Result<(), Failure> {
+    RunWriter::claim_lease(&*host.journal, run, now_ms())?;
+    let _ = sign_rights(&host.home, run, started);
+    Ok(())
+}
 
 /// Signs what a run may do, for whoever continues it here.
 ///

@@ -32,7 +32,7 @@ use super::leftovers::branch_of;
 use super::limits::ModelChoice;
 use super::logfile::LogFile;
 use super::moved_run::{create_packer, find_machine};
-use super::rights;
+use super::rights::sign_new_run;
 use super::tree_lock::{TreeLock, Waiting};
 use crate::agents::RunAgents;
 use crate::config::Config;
@@ -144,7 +144,7 @@ pub struct PreparedRun {
     pub(crate) lock: Option<Arc<TreeLock>>,
     /// Where telemetry goes.
     pub(crate) otel: OtelConfig,
-    /// Records written before the preparation.
+    /// Records from before.
     pub before: Vec<Entry>,
     /// Records written during the preparation.
     pub entries: Vec<Entry>,
@@ -475,9 +475,7 @@ pub fn prepare_new_run(
         machine: find_machine(home)?,
         tree: ground.tree,
     };
-    // Before the record, so that a kill leaves no run without. Without them it goes on as one of another machine.
-    RunWriter::claim_lease(&**journal, id, now_ms())?;
-    let _ = rights::sign_rights(home, id, &started);
+    sign_new_run(host, id, &started)?;
     let packer = create_packer(home, ground.trees.as_ref(), started.tree.as_ref(), None);
     let (book, entry) = RunWriter::begin(journal.clone(), id, flow, Start { started }, texts, packer)?;
     let client = wishes.github.as_ref().map(|connected| Ok(connected.client.clone()));
@@ -494,14 +492,13 @@ pub fn prepare_new_run(
         Some(rule) => Some(LogFile::open(home.root(), rule, id, &**journal, &[])?),
         None => None,
     };
-    let otel = config.otel.clone();
     Ok(PreparedRun {
         book,
         setting,
         heard,
         log,
         lock: ground.lock,
-        otel,
+        otel: config.otel.clone(),
         before: Vec::new(),
         entries: vec![entry],
         permission: None,

@@ -304,6 +304,15 @@ pub fn remove_git_redirects(work: &Path) {
     }
 }
 
+/// The top folder of the repository that contains a folder.
+pub(in crate::sandbox) fn top_of_repository(folder: &Path) -> Option<PathBuf> {
+    let folder = fs::canonicalize(folder).ok()?;
+    let top = folder.ancestors().find(|above| is_working_tree(above))?;
+    // A home folder under version control stays hidden.
+    let is_home = resolve_home().is_some_and(|home| home.starts_with(top));
+    (!is_home).then(|| top.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -454,7 +454,7 @@ impl SandboxSpec<'_> {
                 false => cuegate_provider::locate_program(path),
             })
             .flat_map(|path| visible::of_program(&path, home.as_deref()));
-        let project = top_of_repository(self.root).unwrap_or_else(|| resolve_links(self.root));
+        let project = hidden_paths::top_of_repository(self.root).unwrap_or_else(|| resolve_links(self.root));
         let mut searched = vec![project.clone()];
         let shown = self
             .sandbox
@@ -597,13 +597,4 @@ fn build_landlock_access(
 /// Resolves the links of a path; returns it unchanged if it does not exist.
 fn resolve_links(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
-}
-
-/// The top folder of the repository that contains a folder.
-fn top_of_repository(folder: &Path) -> Option<PathBuf> {
-    let folder = fs::canonicalize(folder).ok()?;
-    let top = folder.ancestors().find(|above| worktree::is_working_tree(above))?;
-    // A home folder under version control stays hidden.
-    let is_home = hidden_paths::resolve_home().is_some_and(|home| home.starts_with(top));
-    (!is_home).then(|| top.to_owned())
 }

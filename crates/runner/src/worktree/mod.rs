@@ -7,11 +7,9 @@
 //!
 //! All functions block.
 mod agent_git;
-mod apply;
 pub mod branch_worktree;
 mod changes;
 pub mod claim;
-mod commit_difference;
 mod error;
 pub mod finalize;
 mod gaps;
@@ -32,10 +30,12 @@ mod sweep;
 mod tree_edit;
 
 pub use agent_git::{AgentGit, GitFolderReach, StopFlag, TakeOverReport};
-pub use apply::FinishedChanges;
 pub use branch_worktree::{current_branch, find_review_base, is_dirty, same_repository};
 pub use changes::{Change, ChangeKind, ChangeSize};
-pub use commit_difference::{CommitDifference, CommitDifferenceKind};
+pub use changes::{
+    apply::FinishedChanges,
+    commit_difference::{CommitDifference, CommitDifferenceKind},
+};
 pub use error::WorktreeError;
 pub use gaps::{WorktreeGaps, worktree_gaps};
 pub use held_repository::{HeldRepository, RevertedChanges};

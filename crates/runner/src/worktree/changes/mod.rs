@@ -1,3 +1,8 @@
+//! What differs between two trees, and how it comes into files.
+
+pub(super) mod apply;
+pub(super) mod commit_difference;
+
 use super::error::WorktreeError;
 use super::snapshots::snapshot::Trees;
 

@@ -15,13 +15,15 @@ use std::{
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    changes::Change,
-    error::{WorktreeError, io_at},
-    snapshots::snapshot::Trees,
-    tree_edit::{GITLINK, TreeEdit},
+use super::Change;
+use crate::{
+    beneath::FolderHandle,
+    worktree::{
+        error::{WorktreeError, io_at},
+        snapshots::snapshot::Trees,
+        tree_edit::{GITLINK, TreeEdit},
+    },
 };
-use crate::beneath::FolderHandle;
 
 /// The beginning of the names of notes about changes that are being made, in the state dir.
 const INTENT: &str = "applying-";
@@ -94,7 +96,7 @@ impl Trees {
     }
 
     /// The trees that unfinished changes of any working tree need.
-    pub(super) fn list_intended_trees(&self) -> Vec<String> {
+    pub(in crate::worktree) fn list_intended_trees(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.state).into_iter().flatten().flatten();
         let notes = entries.filter(|entry| entry.file_name().as_bytes().starts_with(INTENT.as_bytes()));
         let intents = notes.filter_map(|entry| read_intent(&entry.path()));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
+use crate::worktree::{
     error::WorktreeError,
     snapshots::snapshot::Trees,
     tree_edit::{GITLINK, TreeEdit},
