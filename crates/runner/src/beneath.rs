@@ -171,6 +171,25 @@ impl FolderHandle {
         Ok(file)
     }
 
+    /// Opens an entry that is no link, to mount it or to allow it: it is neither read nor written. `is_inherited`: by programs that
+    /// this process executes.
+    ///
+    /// # Errors
+    /// When it is missing or a link, or a folder above it is one.
+    pub fn open_entry(&self, below: &Path, is_inherited: bool) -> io::Result<OwnedFd> {
+        let mut flags = OFlags::PATH | OFlags::NOFOLLOW;
+        if !is_inherited {
+            flags |= OFlags::CLOEXEC;
+        }
+        let entry =
+            self.with_parent(below, |folder, name| Ok(fs::openat(folder, name, flags, Mode::empty())?))?;
+        // Such a handle is of the link itself.
+        if FileType::from_raw_mode(fs::fstat(&entry)?.st_mode) == FileType::Symlink {
+            return Err(Errno::LOOP.into());
+        }
+        Ok(entry)
+    }
+
     /// Reads a regular file of at most `max` bytes.
     ///
     /// # Errors

@@ -31,6 +31,8 @@ pub struct Bwrap {
     pub(super) program: PathBuf,
     /// Its name and version, as it prints them.
     pub version: String,
+    /// Whether the source of a mount can be a handle: since version 0.10, and in security updates of earlier ones.
+    pub(super) takes_handles: bool,
 }
 
 /// Why this machine cannot run a sandbox.
@@ -87,7 +89,8 @@ impl Bwrap {
             what: format!("{version} cannot create a sandbox here: {why}"),
             hint: if restricts_namespaces() { APPARMOR } else { PERMIT },
         })?;
-        Ok(Bwrap { program, version })
+        let takes_handles = look(&["--help"]).is_ok_and(|help| help.contains("--ro-bind-fd"));
+        Ok(Bwrap { program, version, takes_handles })
     }
 }
 

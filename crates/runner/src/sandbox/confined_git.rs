@@ -95,7 +95,7 @@ fn confine_by_landlock(paths: &OsString) -> Result<(), String> {
     let reached: ReachedPaths = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let devices = ["/dev/null", "/dev/urandom"].map(PathBuf::from);
     let write = reached.write.into_iter().chain(devices).collect();
-    let access = LandlockAccess { read: reached.read, write, ports: Vec::new() };
+    let access = LandlockAccess { read: reached.read, write, ports: Vec::new(), held: Vec::new() };
     landlock_level::restrict_thread(&access, None)?;
     refuse_sockets()?;
     refuse_calls()?;

@@ -8,7 +8,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::mounts::{Mount, MountTable};
+use super::{
+    held_sources::open_below,
+    mounts::{Mount, MountTable},
+};
 
 /// The first version of Landlock in the kernel (Linux 6.12) that also restricts ports, signals and abstract sockets.
 #[cfg(target_os = "linux")]
@@ -23,6 +26,8 @@ pub(super) struct LandlockAccess {
     pub(super) write: Vec<PathBuf>,
     /// TCP ports that can be connected to, besides that of the proxy.
     pub(super) ports: Vec<u16>,
+    /// Folders in which agents may have put a link in the place of one of these paths.
+    pub(super) held: Vec<PathBuf>,
 }
 
 /// Devices that every program needs. Terminals are not among them: they are those of the user, who types there.
@@ -69,6 +74,36 @@ impl LandlockAccess {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl LandlockAccess {
+    /// The rules that allow paths. One that is missing, or a link now, is left out.
+    fn list_rules(
+        &self,
+        paths: &[PathBuf],
+        allowed: landlock::BitFlags<landlock::AccessFs>,
+    ) -> Vec<Result<landlock::PathBeneath<std::os::fd::OwnedFd>, landlock::RulesetError>> {
+        let open = |path: &PathBuf| match open_below(&self.held, path, false) {
+            Some(opened) => opened.ok(),
+            None => {
+                let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+                rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()
+            }
+        };
+        let opened = paths.iter().filter_map(open);
+        let rules = opened.map(|handle| {
+            let kind =
+                rustix::fs::fstat(&handle).map(|about| rustix::fs::FileType::from_raw_mode(about.st_mode));
+            // What holds for folders only is no right of a file.
+            let allowed = match kind {
+                Ok(rustix::fs::FileType::Directory) => allowed,
+                _ => allowed & landlock::AccessFs::from_file(ABI),
+            };
+            Ok(landlock::PathBeneath::new(handle, allowed))
+        });
+        rules.collect()
+    }
+}
+
 /// More is allowed by a higher rank.
 fn rank_of_mount(mount: &Mount) -> u8 {
     match mount {
@@ -104,7 +139,7 @@ pub(super) fn restrict_thread(access: &LandlockAccess, proxy: Option<u16>) -> Re
 
     use landlock::{
         Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, NetPort, PathBeneath, Ruleset,
-        RulesetAttr as _, RulesetCreatedAttr as _, Scope, path_beneath_rules,
+        RulesetAttr as _, RulesetCreatedAttr as _, Scope,
     };
     drop_capabilities().map_err(|error| error.to_string())?;
     let create = || {
@@ -115,8 +150,8 @@ pub(super) fn restrict_thread(access: &LandlockAccess, proxy: Option<u16>) -> Re
             .scope(Scope::from_all(ABI))?
             .create()?
             .set_compatibility(CompatLevel::BestEffort)
-            .add_rules(path_beneath_rules(&access.read, AccessFs::from_read(ABI)))?
-            .add_rules(path_beneath_rules(&access.write, AccessFs::from_all(ABI)))?;
+            .add_rules(access.list_rules(&access.read, AccessFs::from_read(ABI)))?
+            .add_rules(access.list_rules(&access.write, AccessFs::from_all(ABI)))?;
         for port in access.ports.iter().copied().chain(proxy) {
             ruleset = ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
         }

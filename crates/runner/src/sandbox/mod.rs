@@ -12,6 +12,7 @@ mod confine;
 mod confined_git;
 mod egress;
 mod environment;
+mod held_sources;
 mod hidden_paths;
 mod kept_out;
 mod landlock_level;
@@ -22,6 +23,7 @@ mod sandbox_init;
 mod sockets;
 mod spec;
 mod visible;
+mod writable_folders;
 
 pub use bwrap::{Bwrap, SandboxError};
 pub use confine::SandboxLimits;

@@ -22,6 +22,7 @@ use tokio::{
 use super::{
     confine::{SandboxLimits, refuse_calls, refuse_sockets},
     confined_git::{CONFINED_FLAG, execute_confined},
+    held_sources::{HELD_FLAG, execute_with_handles},
     landlock_level::{self, LandlockAccess},
 };
 
@@ -69,6 +70,11 @@ pub fn sandbox_main(args: impl Iterator<Item = OsString>) -> ExitCode {
         && flag == CONFINED_FLAG
     {
         return execute_confined(confined);
+    }
+    if let [flag, held @ ..] = &args[..]
+        && flag == HELD_FLAG
+    {
+        return execute_with_handles(held);
     }
     let Some(parsed) = parse_args(args.into_iter()) else {
         return print_failure("invalid arguments: only cuegate starts this command", 2);

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 use super::bwrap::{self, Bwrap, SandboxError};
 use super::confine::SandboxLimits;
 use super::egress::{Egress, RefusalReporter, SOCKET};
+use super::held_sources;
 use super::kept_out::{KeptOutMark, is_settings_file};
 use super::landlock_level::{self, LandlockAccess};
 use super::mounts::{Mount, MountTable};
@@ -76,8 +77,8 @@ pub enum SandboxLevel {
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     pub(super) level: SandboxLevel,
-    policy: flow::model::sandbox::SandboxPolicy,
-    options: SandboxOptions,
+    pub(super) policy: flow::model::sandbox::SandboxPolicy,
+    pub(super) options: SandboxOptions,
     /// How to start our own binary in the sandbox.
     pub(super) shim: Shim,
     /// The visible files and folders. Found once, before an agent can change a folder of `PATH`.
@@ -343,7 +344,8 @@ impl SandboxSpec<'_> {
         if let SandboxLevel::Partial(_) = &self.sandbox.level {
             let temporary = folder.join(TEMPORARY);
             fs::create_dir_all(&temporary).map_err(error::io_error_at("create", &temporary))?;
-            let access = build_landlock_access(&layout, &folder, &temporary, &forwards);
+            let held = self.writable_folders(&resolve_links(self.work));
+            let access = build_landlock_access(&layout, &folder, &temporary, &forwards, held);
             let file = folder.join(ACCESS);
             let text = serde_json::to_vec(&access).unwrap_or_default();
             fs::write(&file, text).map_err(error::io_error_at("write", &file))?;
@@ -356,12 +358,17 @@ impl SandboxSpec<'_> {
         args.extend(launch.args.iter().cloned());
         let (program, args) = match &self.sandbox.level {
             SandboxLevel::Full(bwrap) => {
-                let mut outer: Vec<OsString> =
-                    vec!["-c".into(), IGNORE_TERM.into(), bwrap.program.clone().into()];
-                outer.extend(bwrap::ALWAYS.iter().chain(&bwrap::list_capability_args()).map(OsString::from));
-                outer.extend(layout.args(options.limits.tmp_size, bwrap.is_recent()));
-                outer.extend(["--chdir".into(), launch.cwd.clone().into(), "--".into(), exe.into()]);
-                outer.extend(args);
+                let mut inner: Vec<OsString> = vec![bwrap.program.clone().into()];
+                inner.extend(bwrap::ALWAYS.iter().chain(&bwrap::list_capability_args()).map(OsString::from));
+                inner.extend(layout.args(options.limits.tmp_size, bwrap.is_recent()));
+                inner.extend(["--chdir".into(), launch.cwd.clone().into(), "--".into(), exe.into()]);
+                inner.extend(args);
+                if bwrap.takes_handles {
+                    let roots = self.writable_folders(&resolve_links(self.work));
+                    inner = held_sources::hold_sources(&self.sandbox.shim, &roots, inner);
+                }
+                let mut outer: Vec<OsString> = vec!["-c".into(), IGNORE_TERM.into()];
+                outer.extend(inner);
                 ("/bin/sh".into(), outer)
             }
             SandboxLevel::Partial(_) => (exe.into(), args),
@@ -559,24 +566,6 @@ impl SandboxSpec<'_> {
         }
         layout
     }
-
-    /// The folders in which agents may make links.
-    fn writable_folders(&self, work: &Path) -> Vec<PathBuf> {
-        let mut folders = vec![work.to_owned()];
-        if let ProcessKind::Agent { needs, .. } = &self.kind {
-            folders.extend(needs.state.iter().filter_map(|path| fs::canonicalize(path).ok()));
-        }
-        folders
-    }
-
-    /// The state paths of an agent's program. Creates missing folders, as the program would without the sandbox.
-    fn agent_state(&self) -> Vec<PathBuf> {
-        let ProcessKind::Agent { needs, .. } = &self.kind else { return Vec::new() };
-        for path in needs.state.iter().filter(|path| !path.exists() && path.extension().is_none()) {
-            let _ = fs::create_dir_all(path);
-        }
-        needs.state.iter().filter_map(|path| fs::canonicalize(path).ok()).collect()
-    }
 }
 
 /// What Landlock allows. `folder` is that of the egress; its socket is not needed inside.
@@ -585,8 +574,9 @@ fn build_landlock_access(
     folder: &Path,
     temporary: &Path,
     forwards: &[String],
+    held: Vec<PathBuf>,
 ) -> LandlockAccess {
-    let mut access = LandlockAccess::of_layout(layout);
+    let mut access = LandlockAccess { held, ..LandlockAccess::of_layout(layout) };
     access.read.retain(|path| path != folder);
     access.read.push(folder.join(GIT_CONFIG));
     access.write.push(temporary.to_owned());
