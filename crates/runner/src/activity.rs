@@ -1,6 +1,8 @@
 //! What agents do right now, in a file for other processes: `watch` and `serve`. Nothing depends on it, and it goes with
 //! the folder of the command; the journal keeps the uses of tools.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::{
     fs::{File, OpenOptions},
     io::{Read as _, Seek as _, SeekFrom, Write as _},

@@ -3,6 +3,8 @@
 //!
 //! This crate *never* decides, parses definitions, prints or exits.
 
+#![cfg_attr(test, expect(clippy::disallowed_methods, reason = "tests make what agents leave"))]
+
 mod activity;
 mod batch_writer;
 mod beneath;

@@ -1,5 +1,7 @@
 //! The state dir: the folder that holds the state of all runs of a project.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::{
     fmt, fs,
     path::{Path, PathBuf},

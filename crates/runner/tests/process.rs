@@ -1,5 +1,5 @@
 //! Tests of child processes under the shim: their output is kept and no process is left.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make what agents leave")]
 
 mod common;
 

@@ -1,5 +1,7 @@
 //! Runs asks: builds the request for the provider, starts the agent's program and reads its answer.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::{
     path::{Path, PathBuf},
     time::{Duration, Instant, SystemTime},

@@ -1,5 +1,7 @@
 //! Performs effects: runs programs of the definition, commits, merges and pushes with git, and changes GitHub.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use cuegate_engine::{

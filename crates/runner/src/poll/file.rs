@@ -8,6 +8,7 @@ use std::{
 use cuegate_flow::model::PollState;
 
 use super::{PollResult, Poller};
+use crate::beneath::FolderHandle;
 
 /// Larger files are not read.
 const BYTES_MAX: u64 = 4 << 20;
@@ -32,14 +33,18 @@ impl Poller for FilePoller {
         match wanted {
             PollState::Exists => PollResult::is(true, format!("{shown} exists")),
             PollState::Absent => PollResult::is(false, format!("{shown} exists")),
-            PollState::Contains(text) => compare_file(&path, &shown, |found| match found.contains(&**text) {
-                true => (true, format!("contains `{text}`")),
-                false => (false, format!("does not contain `{text}`")),
-            }),
-            PollState::Equals(text) => compare_file(&path, &shown, |found| match found.trim() == &**text {
-                true => (true, format!("is `{text}`")),
-                false => (false, format!("is not `{text}`")),
-            }),
+            PollState::Contains(text) => {
+                compare_file(&path, work, &shown, |found| match found.contains(&**text) {
+                    true => (true, format!("contains `{text}`")),
+                    false => (false, format!("does not contain `{text}`")),
+                })
+            }
+            PollState::Equals(text) => {
+                compare_file(&path, work, &shown, |found| match found.trim() == &**text {
+                    true => (true, format!("is `{text}`")),
+                    false => (false, format!("is not `{text}`")),
+                })
+            }
             PollState::Fields(_) => PollResult::failed(format!("{shown} has no fields")),
         }
     }
@@ -77,11 +82,17 @@ fn resolve_inside_tree(path: &Path, work: &Path) -> Result<Option<std::path::Pat
     }
 }
 
-fn compare_file(path: &Path, shown: &str, check: impl FnOnce(&str) -> (bool, String)) -> PollResult {
+fn compare_file(
+    path: &Path,
+    work: &Path,
+    shown: &str,
+    check: impl FnOnce(&str) -> (bool, String),
+) -> PollResult {
     let text = match fs::metadata(path) {
         Ok(about) if !about.is_file() => Err("is not a file".to_owned()),
         Ok(about) if about.len() > BYTES_MAX => Err("is larger than 4 MiB".to_owned()),
-        Ok(_) => fs::read(path).map_err(|error| format!("cannot be read: {error}")),
+        // The path is without links; one that is there now was put there meanwhile.
+        Ok(_) => read_resolved(path, work).map_err(|error| format!("cannot be read: {error}")),
         Err(error) => Err(format!("cannot be read: {error}")),
     };
     match text {
@@ -91,6 +102,13 @@ fn compare_file(path: &Path, shown: &str, check: impl FnOnce(&str) -> (bool, Str
         }
         Err(why) => PollResult::failed(format!("{shown} {why}")),
     }
+}
+
+/// Reads a file of the working tree by its path without links.
+fn read_resolved(path: &Path, work: &Path) -> io::Result<Vec<u8>> {
+    let work = fs::canonicalize(work)?;
+    let below = path.strip_prefix(&work).map_err(io::Error::other)?;
+    FolderHandle::open(&work)?.read(below, BYTES_MAX)
 }
 
 #[cfg(test)]

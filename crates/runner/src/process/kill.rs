@@ -1,5 +1,7 @@
 //! Lists and kills processes, which may not be our own children.
 
+#![expect(clippy::disallowed_methods, reason = "paths of the system and of the user")]
+
 #[cfg(target_os = "linux")]
 use std::fs;
 

@@ -1,5 +1,7 @@
 //! The lock of a command folder, which allows one shim at a time. Waits for a former shim and kills it if it hangs.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;

@@ -3,6 +3,8 @@
 //! A stream over its limit either ends the child, or its middle is left out: then the beginning is written at once, and the
 //! end, of which the newest bytes are kept in memory, when the stream is closed.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};

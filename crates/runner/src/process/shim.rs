@@ -3,6 +3,8 @@
 //!
 //! Only the main thread starts the child: the kernel ties the child's death signal to the thread that forked it.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};

@@ -3,6 +3,8 @@
 //! Setting the session and the death signal between fork and exec would need unsafe code in the parent. This stage sets
 //! them for itself and then calls `exec`.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::ffi::OsString;
 use std::fs;
 use std::io;

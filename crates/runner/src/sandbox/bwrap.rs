@@ -1,5 +1,7 @@
 //! Finds bubblewrap and checks that it works here.
 
+#![expect(clippy::disallowed_methods, reason = "paths of the system and of the user")]
+
 use std::{path::PathBuf, time::Duration};
 
 /// The time limit of the check.

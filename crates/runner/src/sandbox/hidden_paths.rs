@@ -1,12 +1,14 @@
 //! The paths of this machine that a sandbox hides, protects or replaces.
 
+#![expect(clippy::disallowed_methods, reason = "paths of the system and of the user")]
+
 use std::{
     env, fs,
     path::{Component, Path, PathBuf},
 };
 
 use super::{kept_out::is_settings_file, mounts::Mount};
-use crate::worktree::is_working_tree;
+use crate::{beneath::FolderHandle, worktree::is_working_tree};
 
 /// Folders that are private to each sandbox, in addition to `TMPDIR`. On the host they also hold sockets of other
 /// programs.
@@ -258,7 +260,8 @@ pub(in crate::sandbox) fn prepare_repository_paths(work: &Path) -> RepositoryPat
     let folders = GIT_FOLDERS.map(|name| common.join(name));
     for folder in folders.iter().filter(|folder| folder.symlink_metadata().is_err()) {
         // Fails on a read-only file system, where nothing can be written either.
-        let _ = fs::create_dir_all(folder);
+        let below = folder.strip_prefix(&common).unwrap_or(folder);
+        let _ = FolderHandle::open(&common).and_then(|common| common.create_folder(below));
     }
     // Other worktrees are none of its business.
     let worktrees = fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten();
@@ -300,7 +303,7 @@ pub fn remove_git_redirects(work: &Path) {
     let dots = work.ancestors().map(|folder| folder.join(".git")).filter(is_folder);
     for dot in dots.take(1) {
         // Only the folders of linked worktrees have this file, and those are not called `.git`.
-        let _ = fs::remove_file(dot.join("commondir"));
+        let _ = FolderHandle::open(&dot).and_then(|folder| folder.remove(Path::new("commondir")));
     }
 }
 

@@ -2,9 +2,11 @@
 //! obeyed. While the command works, a mark in the state dir names them, which no command in a full sandbox reaches. So other
 //! processes ignore them meanwhile, and a kill of this one leaves the mark, with which the next one puts them aside.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::{
     fs::{self, File},
-    io::Write as _,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -12,8 +14,13 @@ use std::{
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use crate::beneath::FolderHandle;
+
 /// The folder of the marks in the state dir.
 const FOLDER: &str = "kept-out";
+
+/// How many names are tried for a file that is put aside.
+const NAMES_MAX: u32 = 10_000;
 
 /// The settings in a project that Cuegate obeys.
 pub const SETTINGS_FILES: [&str; 3] = ["cuegate.toml", ".takt/config.yaml", ".takt/runtime.yaml"];
@@ -82,7 +89,7 @@ impl KeptOutMark {
         state: &Path,
         work: &Path,
         files: impl IntoIterator<Item = &'f Path>,
-    ) -> std::io::Result<Option<KeptOutMark>> {
+    ) -> io::Result<Option<KeptOutMark>> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let files: Vec<KeptOutFile> =
             files.into_iter().filter_map(|file| KeptOutFile::find(work, file)).collect();
@@ -134,22 +141,32 @@ fn read_mark(mark: &Path) -> Vec<KeptOutFile> {
 }
 
 fn put_aside(files: &[KeptOutFile]) -> Vec<String> {
-    files.iter().filter_map(|file| rename_created(&file.find_created()?)).collect()
+    files.iter().filter_map(|file| rename_created(&file.work, &file.find_created()?)).collect()
 }
 
-/// Renames a file to a free name.
-fn rename_created(path: &Path) -> Option<String> {
+/// Renames a file below a folder to a free name.
+fn rename_created(work: &Path, path: &Path) -> Option<String> {
+    let below = path.strip_prefix(work).ok()?;
     let named = |number: u32| {
-        let mut name = path.as_os_str().to_owned();
+        let mut name = below.file_name().unwrap_or_default().to_owned();
         name.push(if number == 0 { ".by-agent".to_owned() } else { format!(".by-agent-{number}") });
-        PathBuf::from(name)
+        name
     };
-    let free = (0..).map(named).find(|aside| aside.symlink_metadata().is_err())?;
-    Some(match fs::rename(path, &free) {
-        Ok(()) => format!(
+    let renamed = FolderHandle::open(work).and_then(|folder| {
+        let mut names = (0..NAMES_MAX).map(named);
+        loop {
+            let name = names.next().ok_or(io::ErrorKind::AlreadyExists)?;
+            match folder.rename(below, &name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                renamed => return renamed.map(|()| path.with_file_name(name)),
+            }
+        }
+    });
+    Some(match renamed {
+        Ok(aside) => format!(
             "`{}` was created in the sandbox and is now `{}`, because it would be trusted: rename it if you do",
             path.display(),
-            free.display()
+            aside.display()
         ),
         Err(error) => format!("`{}` was created in the sandbox; do not trust it ({error})", path.display()),
     })

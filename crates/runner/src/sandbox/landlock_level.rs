@@ -1,6 +1,8 @@
 //! The partial level of the sandbox, where bubblewrap cannot run: Landlock restricts which files, ports and processes a
 //! program reaches. It creates no file system of its own, so it cannot hide or protect a path in a writable folder.
 
+#![expect(clippy::disallowed_methods, reason = "paths of the system and of the user")]
+
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -1,6 +1,8 @@
 //! The sockets of other programs that a sandbox hides. A connection to one would lead out of it, and a read-only mount does
 //! not prevent that.
 
+#![expect(clippy::disallowed_methods, reason = "paths of the system and of the user")]
+
 use std::{
     collections::BTreeSet,
     fs,

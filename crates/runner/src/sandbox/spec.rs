@@ -1,5 +1,7 @@
 //! Builds the sandbox of one command.
 
+#![expect(clippy::disallowed_methods, reason = "paths of the system and of the user")]
+
 use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},

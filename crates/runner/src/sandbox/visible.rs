@@ -1,6 +1,8 @@
 //! The files of this machine that a sandbox shows, read-only. Everything else outside of the system's own folders is
 //! hidden.
 
+#![expect(clippy::disallowed_methods, reason = "paths of the system and of the user")]
+
 use std::{
     collections::BTreeSet,
     env,

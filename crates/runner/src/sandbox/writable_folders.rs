@@ -1,5 +1,7 @@
 //! The folders outside of the system that the programs of a sandbox write, and may have put links in.
 
+#![expect(clippy::disallowed_methods, reason = "paths of the system and of the user")]
+
 use std::{
     fs,
     path::{Path, PathBuf},

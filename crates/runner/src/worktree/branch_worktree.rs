@@ -1,5 +1,7 @@
 //! Creates git worktrees for runs. Unlike snapshots, these belong to the repository: a branch and a registered folder.
 
+#![expect(clippy::disallowed_methods, reason = "the git folder of the user")]
+
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,11 @@
 //! Runs the git program so that only the arguments and the repository decide what it does.
 
+#![expect(clippy::disallowed_methods, reason = "the git folder of the user")]
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -226,7 +229,6 @@ impl Git {
     /// Runs git and returns its output without the last line feed: an object id, a name or a path, which may hold line
     /// feeds.
     pub fn line<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<OsString, WorktreeError> {
-        use std::os::unix::ffi::OsStringExt;
         let mut line = self.run(args)?;
         if line.last() == Some(&b'\n') {
             line.pop();
@@ -359,4 +361,18 @@ pub(super) fn build_git_error<S: AsRef<OsStr>>(args: &[S], output: &Output) -> W
         stderr = output.status.to_string();
     }
     WorktreeError::Git { command: words.join(" "), stderr }
+}
+
+/// Quotes a path for a `:`-separated list; git accepts entries in C quotes, see git(1).
+pub(super) fn quote_list_path(path: OsString) -> OsString {
+    let mut quoted = vec![b'"'];
+    for byte in path.into_vec() {
+        match byte {
+            b'"' | b'\\' => quoted.extend([b'\\', byte]),
+            b'\n' => quoted.extend(*b"\\n"),
+            _ => quoted.push(byte),
+        }
+    }
+    quoted.push(b'"');
+    OsString::from_vec(quoted)
 }

@@ -4,6 +4,8 @@
 //! state holds all of them, and of what the worktree shares with the repository the branches and those stash entries
 //! that name the branch of the run. It is a JSON text in our object store.
 
+#![expect(clippy::disallowed_methods, reason = "the git folder of the user")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, Write};

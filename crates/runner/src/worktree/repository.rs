@@ -4,6 +4,8 @@
 //! system monitors, filters, hooks and so on. So our git reads none of these files. `GIT_COMMON_DIR` names a folder of
 //! ours that links to the branches and objects of the repository, and holds settings that were copied by an allow-list.
 
+#![expect(clippy::disallowed_methods, reason = "the git folder of the user")]
+
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;

@@ -1,3 +1,5 @@
+#![expect(clippy::disallowed_methods, reason = "the git folder of the user")]
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io;

@@ -1,5 +1,7 @@
 //! Removes locks that a killed git left.
 
+#![expect(clippy::disallowed_methods, reason = "the git folder of the user")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;

@@ -1,5 +1,5 @@
 //! Tests of snapshots and worktrees with a real git.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests make what agents leave")]
 
 mod git_state;
 mod landing;

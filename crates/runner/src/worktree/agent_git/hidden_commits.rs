@@ -1,5 +1,7 @@
 //! What commits of agents hold and the working tree does not. Reviews and gates see the tree, so such commits do not land.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::{collections::BTreeSet, ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};
 
 use super::{RepositoryPair, take_over::ChangedEntry};

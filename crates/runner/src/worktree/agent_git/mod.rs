@@ -5,6 +5,8 @@
 //! as alternates. After each command [`AgentGit::take_over`] moves the branch of the run forward in the user's repository;
 //! everything else stays here. `docs/internals/design/0007-agent-git.md` has the reasons and measurements.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 mod hidden_commits;
 mod inner_repositories;
 mod large_files;

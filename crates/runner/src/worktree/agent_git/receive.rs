@@ -1,5 +1,7 @@
 //! Receives objects of agents into the repository of the user: checked one by one, in quarantine until all of them are there.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::{
     fs,
     io::Read as _,
@@ -12,8 +14,7 @@ use super::{
 };
 use crate::worktree::{
     error::{WorktreeError, io_at},
-    git::{Git, build_git_error},
-    snapshots::snapshot::quote_list_path,
+    git::{Git, build_git_error, quote_list_path},
 };
 
 /// From this number of objects on they are kept as one pack.

@@ -1,5 +1,7 @@
 //! Makes the git folder of agents from the repository of the user, and brings it up to date.
 
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::{
     collections::BTreeMap,
     ffi::OsStr,

@@ -1,5 +1,7 @@
 //! Takes over what an agent may leave in the repository of the user: commits on the branch of the run.
 
+#![expect(clippy::disallowed_methods, reason = "the git folder of the user")]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,

@@ -10,6 +10,7 @@ use super::super::git::Git;
 use super::super::repository::{head_commit, is_linked_worktree};
 use super::super::snapshots::snapshot::Trees;
 use super::super::tree_edit::{GITLINK, TreeEdit};
+use crate::beneath::FolderHandle;
 
 /// The snapshots between which the work of a run lies.
 #[derive(Debug, Clone, Copy)]
@@ -71,10 +72,7 @@ impl RunWork<'_> {
         let registered = self.registered_submodules(tree)?;
         let is_replaced = |edit: &&TreeEdit| edit.before.0 == GITLINK && edit.after.0 != GITLINK;
         let mut replaced: Vec<String> = edits.iter().filter(is_replaced).map(TreeEdit::name).collect();
-        replaced.retain(|name| {
-            registered.contains(name)
-                && std::fs::read_dir(work.join(name)).is_ok_and(|mut entries| entries.next().is_some())
-        });
+        replaced.retain(|name| registered.contains(name) && list_entries(&work.join(name)).next().is_some());
         if !replaced.is_empty() {
             return Ok(Err(format!(
                 "files were written where a submodule is and is not checked out: {}; remove them there, or the submodule \
@@ -102,8 +100,7 @@ impl RunWork<'_> {
         for name in inner_repositories(work)? {
             let name = name.trim_end_matches('/').to_owned();
             let folder = work.join(&name);
-            let holds_files = std::fs::read_dir(&folder)
-                .is_ok_and(|entries| entries.flatten().any(|entry| entry.file_name() != ".git"));
+            let holds_files = list_entries(&folder).any(|name| name != ".git");
             let is_new = !known.contains(&name) && !is_linked_worktree(work, &folder);
             if is_new && (holds_files || head_commit(&folder).is_some()) {
                 unheld.insert(name);
@@ -225,4 +222,10 @@ pub(super) fn list_names<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> S
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
+}
+
+/// The names in a folder of the working tree; none if it is a link or missing.
+fn list_entries(folder: &Path) -> impl Iterator<Item = std::ffi::OsString> + use<> {
+    let entries = FolderHandle::open(folder).and_then(|folder| folder.list(Path::new("")));
+    entries.unwrap_or_default().into_iter().map(|(name, _)| name)
 }

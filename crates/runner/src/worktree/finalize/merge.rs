@@ -1,5 +1,7 @@
 //! Merges the work of a run into the branch that it started from.
 
+#![expect(clippy::disallowed_methods, reason = "the git folder of the user")]
+
 use std::fs;
 use std::path::Path;
 
@@ -9,6 +11,7 @@ use super::super::git::{Git, build_git_error};
 use super::super::repository::Repository;
 use super::contents::{RunWork, list_names};
 use super::{Branches, Outcome, check_branch, has_work, separate_git_failure, set_fallback_author};
+use crate::beneath::{FolderHandle, is_missing};
 
 /// Merges the branch of the run into its base. The merge is computed without touching any working tree. The base moves
 /// only by a fast-forward, and where it is checked out only if no tracked file of that working tree is changed; otherwise
@@ -183,11 +186,12 @@ fn undo_half_move(tree: &Git, top: &Path, to: &str) -> Result<(), WorktreeError>
         Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
     };
     let moved = paths(&["HEAD", to])?;
+    let folder = FolderHandle::open(top).map_err(io_at("open", top))?;
     let is_ours = |path: &String| {
         let wanted = tree.run(&["cat-file", "blob", &format!("{to}:{path}")]).unwrap_or_default();
-        match read_git_content(&top.join(path)) {
+        match read_git_content(&folder, Path::new(path), wanted.len() as u64) {
             Ok(is) => wanted.starts_with(&is),
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+            Err(error) => is_missing(&error),
         }
     };
     let changed = paths(&["HEAD"])?;
@@ -195,12 +199,7 @@ fn undo_half_move(tree: &Git, top: &Path, to: &str) -> Result<(), WorktreeError>
         return Ok(());
     }
     for path in paths(&["--diff-filter=A", "HEAD", to])?.iter().filter(|path| is_ours(path)) {
-        match fs::remove_file(top.join(path)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(io_at("remove", &top.join(path))(error));
-            }
-            _ => {}
-        }
+        folder.remove(Path::new(path)).map_err(io_at("remove", &top.join(path)))?;
     }
     if !changed.is_empty() {
         // The index may already have files that HEAD lacks: without `--no-overlay` these are an error.
@@ -219,11 +218,11 @@ fn undo_half_move(tree: &Git, top: &Path, to: &str) -> Result<(), WorktreeError>
     Ok(())
 }
 
-/// The content of a file as git stores it: of a link, its target.
-fn read_git_content(path: &Path) -> std::io::Result<Vec<u8>> {
-    match fs::symlink_metadata(path)?.is_symlink() {
-        true => Ok(fs::read_link(path)?.into_os_string().into_encoded_bytes()),
-        false => fs::read(path),
+/// The content of a file as git stores it: of a link, its target. A file has at most `max` bytes.
+fn read_git_content(folder: &FolderHandle, path: &Path, max: u64) -> std::io::Result<Vec<u8>> {
+    match folder.read_link(path) {
+        Ok(target) => Ok(target.into_os_string().into_encoded_bytes()),
+        Err(_) => folder.read(path, max),
     }
 }
 

@@ -1,11 +1,10 @@
 //! Keeps the files of a worktree that git ignores, which are in no snapshot, as a commit.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::beneath::FolderHandle;
 use crate::worktree::error::{WorktreeError, io_at};
 use crate::worktree::git::Git;
 
@@ -74,8 +73,9 @@ impl IgnoredFiles {
                 self.rebuilt.push(path);
                 return Ok(());
             }
-            for entry in fs::read_dir(&at).map_err(io_at("read", &at))? {
-                self.add(work, &path.join(entry.map_err(io_at("read", &at))?.file_name()))?;
+            let tree = FolderHandle::open(work).map_err(io_at("open", work))?;
+            for (name, _) in tree.list(&path).map_err(io_at("read", &at))? {
+                self.add(work, &path.join(name))?;
             }
         } else if data.is_file() || data.is_symlink() {
             self.bytes += data.len();
@@ -101,15 +101,15 @@ impl IgnoredFiles {
             message.len()
         )
         .into_bytes();
+        let tree = FolderHandle::open(work).map_err(io_at("open", work))?;
         for file in &self.files {
             let at = work.join(file);
-            let data = at.symlink_metadata().map_err(io_at("read", &at))?;
-            let (mode, content) = if data.is_symlink() {
-                let target = fs::read_link(&at).map_err(io_at("read", &at))?;
+            let (mode, content) = if let Ok(target) = tree.read_link(file) {
                 ("120000", target.into_os_string().into_encoded_bytes())
             } else {
-                let is_program = data.permissions().mode() & 0o100 != 0;
-                let content = fs::read(&at).map_err(io_at("read", &at))?;
+                let state = tree.state_of(file).map_err(io_at("read", &at))?;
+                let is_program = state.is_some_and(|state| state.mode & 0o100 != 0);
+                let content = tree.read(file, KEPT_MAX).map_err(io_at("read", &at))?;
                 (if is_program { "100755" } else { "100644" }, content)
             };
             stream.extend(
@@ -141,6 +141,9 @@ fn quote_import_path(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]

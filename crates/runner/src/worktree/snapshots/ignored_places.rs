@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -49,8 +48,11 @@ pub(crate) fn ignored_places(
     places.retain(|path| !is_own(path) && is_real(path));
     let mut created = Vec::new();
     if creates {
+        let tree = FolderHandle::open(work).map_err(io_at("open", work))?;
         for folder in missing_folders(work, &git)? {
-            if places.len() < PLACES_MAX && fs::create_dir(&folder).is_ok() {
+            let below = folder.strip_prefix(work).unwrap_or(&folder);
+            let is_new = tree.state_of(below).is_ok_and(|state| state.is_none());
+            if places.len() < PLACES_MAX && is_new && tree.create_folder(below).is_ok() {
                 created.push(folder.clone());
                 places.push(folder);
             }
@@ -103,6 +105,8 @@ fn package_folders(work: &Path, git: &Git) -> Result<BTreeSet<PathBuf>, Worktree
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

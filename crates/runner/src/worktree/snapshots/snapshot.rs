@@ -1,8 +1,10 @@
+#![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
+
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::forced_files::ForcedFiles;
 use crate::worktree::error::{WorktreeError, io_at};
-use crate::worktree::git::{Git, TIMEOUT, build_git_error};
+use crate::worktree::git::{Git, TIMEOUT, build_git_error, quote_list_path};
 use crate::worktree::repository::Repository;
 use crate::worktree::tree_edit::GITLINK;
 
@@ -573,20 +575,6 @@ fn parse_unreadable_error(stderr: &str) -> Option<WorktreeError> {
         path: path.to_owned(),
         why: why.lines().next().unwrap_or_default().to_owned(),
     })
-}
-
-/// Quotes a path for a `:`-separated list; git accepts entries in C quotes, see git(1).
-pub(in crate::worktree) fn quote_list_path(path: OsString) -> OsString {
-    let mut quoted = vec![b'"'];
-    for byte in path.into_vec() {
-        match byte {
-            b'"' | b'\\' => quoted.extend([b'\\', byte]),
-            b'\n' => quoted.extend(*b"\\n"),
-            _ => quoted.push(byte),
-        }
-    }
-    quoted.push(b'"');
-    OsString::from_vec(quoted)
 }
 
 /// FNV-1a, 64 bits, in hex: a short file name for a long path. Two paths with the same digest would share an index,
