@@ -16,6 +16,7 @@ use cuegate_journal::{
     random_token,
 };
 
+use crate::beneath::FolderHandle;
 use crate::error::{Error, io_error_at};
 
 /// `.cuegate` at the top of a project.
@@ -75,6 +76,7 @@ impl StateDir {
                 std::io::Error::other("it is a link; the state of runs has to be a folder of the project");
             return Err(io_error_at("use", &state_dir.dir)(why));
         }
+        self.refuse_links()?;
         fs::create_dir_all(&state_dir.dir).map_err(io_error_at("create", &state_dir.dir))?;
         let ignore = state_dir.dir.join(".gitignore");
         if !ignore.exists() {
@@ -83,6 +85,26 @@ impl StateDir {
         }
         let _ = crate::worktree::exclude_state_dir(&self.root);
         Ok(state_dir)
+    }
+
+    /// Refuses links in the state dir: a repository may have brought them, and files of ours would be written through them.
+    fn refuse_links(&self) -> Result<(), Error> {
+        let Ok(folder) = FolderHandle::open(&self.dir) else { return Ok(()) };
+        let failed = |below: &Path| io_error_at("use", self.dir.join(below));
+        let mut unread = vec![(PathBuf::new(), true)];
+        while let Some((below, is_top)) = unread.pop() {
+            for (name, kind) in folder.list(&below).map_err(failed(&below))? {
+                let entry = below.join(name);
+                if kind.is_symlink() {
+                    let why = std::io::Error::other("it is a link, which Cuegate has not made: remove it");
+                    return Err(failed(&entry)(why));
+                }
+                if is_top && kind.is_dir() {
+                    unread.push((entry, false));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The state dir of the project at `root`. Creates nothing. From now on no program is started from a folder of

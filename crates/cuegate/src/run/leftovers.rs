@@ -39,7 +39,7 @@ pub fn remove_leftovers(home: &StateDir, journal: &dyn Journal) -> Vec<String> {
     let since = Duration::from_millis(u64::try_from(oldest.unwrap_or_default()).unwrap_or_default());
     for run in runs {
         let git = home.git(&run.run);
-        let _ = AgentGit::restore_name(&git);
+        let _ = AgentGit::restore_name(home.root(), &git);
         if git.is_dir() && has_run_ended(journal, &run.run) {
             AgentGit::remove_spent(&git);
         }

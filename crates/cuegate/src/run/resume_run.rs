@@ -320,14 +320,17 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     if !is_own && !again.unsandboxed && run_sandbox.sandbox().is_none() {
         return Err(Failure::usage(
             format!(
-                "run {id} was not started on this machine in this folder, and its definition turns the sandbox off"
+                "nothing shows that run {id} was started by you in this folder, and its definition turns the sandbox off"
             ),
             format!("read it (`cuegate show`), then `cuegate resume {id} --no-sandbox`"),
         ));
     }
     let sandbox = run_sandbox.sandbox().cloned();
     // Before anybody asks to which repository the worktree belongs.
-    AgentGit::restore_name(&home.git(id)).map_err(cuegate_runner::Error::from)?;
+    AgentGit::restore_name(home.root(), &home.git(id)).map_err(cuegate_runner::Error::from)?;
+    if !is_own {
+        AgentGit::put_foreign_aside(&home.git(id)).map_err(cuegate_runner::Error::from)?;
+    }
     let arrival = match is_elsewhere(home, id, &started)? {
         true => {
             let reads_reports = reads_report_dir(book.flow());

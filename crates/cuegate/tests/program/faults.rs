@@ -78,7 +78,7 @@ fn a_run_that_was_made_elsewhere_has_no_rights_by_its_record() {
     let canary = canary.path().file_name().unwrap().to_string_lossy().into_owned();
     let ran = run_in(&project, copy.path(), &["resume", "last", "--script", "other.json"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("was not started on this machine in this folder"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("nothing shows that run"), "{}", ran.stderr);
     let permission = ran.stderr.lines().find(|line| line.starts_with("permission")).unwrap();
     assert!(permission.contains("sandbox (") && !permission.contains("no sandbox"), "{permission}");
     let seen = fs::read_to_string(copy.path().join("seen.txt")).unwrap();
@@ -103,6 +103,49 @@ fn a_run_that_came_with_the_repository_does_not_go_on() {
         assert!(ran.stderr.contains("came with the repository"), "{words:?}: {}", ran.stderr);
     }
     assert_eq!(project.run(&["log", "last"]).code, 0, "what it did is shown");
+}
+
+#[test]
+fn a_folder_of_runs_that_a_repository_brings_changes_no_file() {
+    let project = interrupted(&[]);
+    let id = project.status()["run"].as_str().unwrap().to_owned();
+    // What a killed call leaves for a worktree, as somebody made it up.
+    let run = project.path().join(".cuegate/runs").join(&id);
+    let _ = fs::remove_dir_all(run.join("git"));
+    std::os::unix::fs::symlink("/usr", run.join("git")).unwrap();
+    for folder in ["evil/objects", "evil/refs"] {
+        fs::create_dir_all(project.path().join(folder)).unwrap();
+    }
+    project.write("evil/HEAD", "ref: refs/heads/main\n");
+    for top in [".", project.path().to_str().unwrap()] {
+        fs::write(run.join("git.replaced"), format!("/usr\n{top}\ngitdir: evil\n")).unwrap();
+        project.run(&["doctor"]);
+        project.run(&["gc"]);
+        assert!(project.path().join(".git").is_dir(), "{top}");
+    }
+    fs::remove_file(run.join("git")).unwrap();
+    // A file of ours that is a link would be written through.
+    let victim = project.path().join("victim");
+    fs::write(&victim, "mine\n").unwrap();
+    for name in ["tree.lock", "runs/.changes", "trees"] {
+        let entry = project.path().join(".cuegate").join(name);
+        let aside = entry.with_file_name("aside");
+        let was_there = fs::rename(&entry, &aside).is_ok();
+        std::os::unix::fs::symlink(&victim, &entry).unwrap();
+        let ran = project.run(&begin(&[]));
+        assert_ne!(ran.code, 0, "{name}");
+        assert!(ran.stderr.contains("it is a link"), "{name}: {}", ran.stderr);
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "mine\n", "{name}");
+        fs::remove_file(&entry).unwrap();
+        if was_there {
+            fs::rename(&aside, &entry).unwrap();
+        }
+    }
+    // The folder of runs behind a link.
+    fs::rename(project.path().join(".cuegate/runs"), project.path().join("data")).unwrap();
+    std::os::unix::fs::symlink("../data", project.path().join(".cuegate/runs")).unwrap();
+    let ran = project.run(&["resume", "last"]);
+    assert_ne!(ran.code, 0);
 }
 
 #[test]

@@ -26,6 +26,7 @@ fn make_trap(scene: &Scene, path: &Path) -> PathBuf {
 /// Commits a submodule at a path, as an agent does.
 fn commit_link(scene: &Scene, path: &str) {
     let head = scene.agent(&["rev-parse", "HEAD"]);
+    fs::create_dir_all(scene.top().join(path)).unwrap();
     let entry = format!("160000,{},{path}", head.trim());
     scene.agent(&["update-index", "--add", "--cacheinfo", &entry]);
     scene.agent(&["commit", "--quiet", "--message", "link"]);
@@ -86,6 +87,50 @@ fn no_repository_of_an_agent_is_entered_by_git_of_the_user() {
         scene.user(&["status"]);
         assert!(!sprung.exists(), "{name}");
     }
+}
+
+#[test]
+fn repositories_inside_of_repositories_are_protected_too() {
+    let scene = Scene::new();
+    let head = scene.user(&["rev-parse", "HEAD"]);
+    let link = format!("160000,{},nested", head.trim());
+    // A repository of the user inside of the tree, with a submodule that is not checked out.
+    let inner = |args: &[&str]| {
+        let mut git = scene.command(args);
+        git.current_dir(scene.top().join("sub"));
+        run_command(git);
+    };
+    fs::create_dir_all(scene.top().join("sub/nested")).unwrap();
+    inner(&["init", "--quiet"]);
+    inner(&["update-index", "--add", "--cacheinfo", &link]);
+    inner(&["commit", "--quiet", "--message", "inner"]);
+    scene.user(&["-c", "advice.addEmbeddedRepo=false", "add", "sub"]);
+    scene.user(&["commit", "--quiet", "--message", "with sub"]);
+    let mut git = scene.git();
+    let sprung = make_trap(&scene, &scene.top().join("trap"));
+    let taken = run_call(&mut git, || {
+        fs::rename(scene.top().join("trap"), scene.top().join("sub/nested/.git")).unwrap();
+    });
+    assert_eq!(taken.left, ["the repository in `sub/nested`, whose `.git` is now `.git.by-agent-1`"]);
+    scene.user(&["status"]);
+    assert!(!sprung.exists());
+    assert!(scene.top().join("sub/.git").is_dir(), "that of the user stays");
+}
+
+#[test]
+fn a_fifo_with_rules_of_git_holds_nothing_up() {
+    let scene = Scene::new();
+    let mut git = scene.git();
+    let taken = run_call(&mut git, || {
+        scene.write("b.txt", "x\n");
+        scene.agent(&["add", "b.txt"]);
+        scene.agent(&["commit", "--quiet", "--message", "own"]);
+        make_fifo(&scene.top().join(".gitattributes"));
+    });
+    assert!(taken.left.iter().any(|left| left.contains("`.gitattributes`")), "{taken:?}");
+    fs::remove_file(scene.top().join(".gitattributes")).unwrap();
+    run_call(&mut git, || ());
+    assert_eq!(scene.user(&["log", "-1", "--format=%s"]), "own\n");
 }
 
 #[test]
@@ -270,6 +315,7 @@ fn commits_that_the_working_tree_does_not_show_stay() {
         ),
         (".cuegate/x", |scene| scene.write(".cuegate/x", "x\n"), |_| ()),
     ];
+    let kinds: [(&str, &str); 3] = [("a.txt", "160000"), ("a.txt", "120000"), ("a.txt", "100755")];
     for (path, work, after) in hidden {
         let scene = Scene::new();
         let mut git = scene.git();
@@ -288,6 +334,17 @@ fn commits_that_the_working_tree_does_not_show_stay() {
             });
             assert_eq!(scene.user(&["log", "-1", "--format=%s"]), "mended\n", "{path}");
         }
+    }
+    for (path, mode) in kinds {
+        let scene = Scene::new();
+        let mut git = scene.git();
+        let taken = run_call(&mut git, || {
+            let object = scene.agent(&["rev-parse", if mode == "160000" { "HEAD" } else { "HEAD:a.txt" }]);
+            scene.agent(&["update-index", "--cacheinfo", &format!("{mode},{},{path}", object.trim())]);
+            scene.agent(&["commit", "--quiet", "--message", "own"]);
+        });
+        assert!(taken.left.iter().any(|left| left.contains(&format!("`{path}`"))), "{mode}: {taken:?}");
+        assert_eq!(scene.user(&["log", "-1", "--format=%s"]), "base\n", "{mode}");
     }
     let seen: [(&str, Work, Work); 5] = [
         ("edited further", |scene| scene.write("a.txt", "other\n"), |scene| scene.write("a.txt", "third\n")),

@@ -25,6 +25,8 @@ use crate::{
 const DOT_MAX: u64 = 64 << 10;
 /// How a `.git` is recorded that is a folder: a repository of the user inside of another one.
 const FOLDER: &str = "a folder";
+/// How deep the paths of submodules are that are entered.
+const LINK_DEPTH: usize = 40;
 /// How many names are tried for a `.git` that is put aside.
 const ASIDE_MAX: usize = 10_000;
 
@@ -84,7 +86,8 @@ impl LinkProtection {
     /// When git cannot list the index, or a folder cannot be read.
     pub(in crate::worktree) fn read(repository: &Repository) -> Result<LinkProtection, WorktreeError> {
         let links = list_links(repository)?;
-        Ok(LinkProtection { before: read_dots(repository, &links)? })
+        let deep = list_inner_links(repository, &links);
+        Ok(LinkProtection { before: read_dots(repository, &[links, deep].concat())? })
     }
 
     /// Puts aside each `.git` of a submodule of the index that was not there, and writes those that were replaced. Returns
@@ -94,12 +97,42 @@ impl LinkProtection {
     /// When git cannot list the index, or a `.git` cannot be put aside.
     pub(in crate::worktree) fn enforce(&self, repository: &Repository) -> Result<Vec<String>, WorktreeError> {
         let mut moved = Vec::new();
-        for link in list_links(repository)? {
+        let mut unseen = list_links(repository)?;
+        while let Some(link) = unseen.pop() {
             // Agents may have made the folder of a submodule in `.git` as well, so no other text is trusted.
             moved.extend(enforce_link(repository, &link, self.before.get(&link), &[])?);
+            // What is there now was there before, and git of the user enters what its index has.
+            if link.matches('/').count() < LINK_DEPTH {
+                unseen.extend(list_links_of(repository, &link));
+            }
         }
         Ok(moved)
     }
+}
+
+/// The submodules in the index of a repository inside of another one, as paths in that one. None where git does not read it.
+fn list_links_of(repository: &Repository, link: &str) -> Vec<String> {
+    let folder = repository.top.join(link);
+    // Otherwise git would find the repository around it.
+    if folder.join(DOT_GIT).symlink_metadata().is_err() {
+        return Vec::new();
+    }
+    let listed = crate::worktree::git::Git::new(&folder).run(&["ls-files", "--stage", "-z"]);
+    links_of(&listed.unwrap_or_default()).into_iter().map(|inner| format!("{link}/{inner}")).collect()
+}
+
+/// The submodules inside of these, at any depth.
+pub(super) fn list_inner_links(repository: &Repository, links: &[String]) -> Vec<String> {
+    let mut inner = Vec::new();
+    let mut unseen = links.to_vec();
+    while let Some(link) = unseen.pop() {
+        if link.matches('/').count() < LINK_DEPTH {
+            let below = list_links_of(repository, &link);
+            inner.extend(below.iter().cloned());
+            unseen.extend(below);
+        }
+    }
+    inner
 }
 
 fn list_links(repository: &Repository) -> Result<Vec<String>, WorktreeError> {
@@ -161,12 +194,18 @@ fn open_top(repository: &Repository) -> Result<FolderHandle, WorktreeError> {
 /// The texts that git writes into the `.git` file of a submodule: with a relative path, or an absolute one. None if the
 /// user has no repository of that submodule.
 fn texts_by_git(repository: &Repository, link: &str) -> Vec<String> {
-    let module = repository.git_dir.join("modules").join(link);
-    if !module.join("HEAD").is_file() {
-        return Vec::new();
-    }
-    let relative = relative_path(&repository.top.join(link), &module);
-    vec![dot_git_text(&relative), dot_git_text(&module)]
+    let modules = repository.git_dir.join("modules");
+    // One inside of another one is in the folder of that one.
+    let inside = link
+        .match_indices('/')
+        .map(|(end, _)| modules.join(&link[..end]).join("modules").join(&link[end + 1..]));
+    let known =
+        std::iter::once(modules.join(link)).chain(inside).filter(|module| module.join("HEAD").is_file());
+    let texts = known.flat_map(|module| {
+        let relative = relative_path(&repository.top.join(link), &module);
+        [dot_git_text(&relative), dot_git_text(&module)]
+    });
+    texts.collect()
 }
 
 /// The path from one folder to another; both are absolute and without links.

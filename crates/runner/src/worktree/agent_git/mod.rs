@@ -50,6 +50,8 @@ const NAMED: &str = "replaced";
 /// The extension of the folder beside a git folder with those of submodules. Their names are ours, and no agent writes in
 /// the folder itself.
 const MODULES: &str = "modules";
+/// The limit of the size of such a note, in bytes.
+const NOTE_MAX: u64 = 64 << 10;
 /// The depth of folders of submodules that are searched: their names may contain slashes.
 const SUBMODULE_DEPTH: usize = 6;
 /// The limit of alternates of alternates that are followed, as in git.
@@ -221,26 +223,56 @@ impl AgentGit {
                 let _ = top.remove_empty(Path::new(&link));
             }
         }
-        AgentGit::restore_name(&self.folder)
+        if self.reach == GitFolderReach::Named {
+            write_dot_git(&self.repository.top, &dot_git_text(&self.repository.git_dir))?;
+            remove_if_present(&self.folder.with_extension(NAMED))?;
+        }
+        Ok(())
     }
 
-    /// Makes the worktree of a run name the repository of the user, if a killed command left it with the git folder of its
-    /// agents, `folder`.
+    /// Makes the worktree of a run of the project at `root` name the repository of the user, if a killed command left it with
+    /// the git folder of its agents, `folder`. What was noted is believed only as far as the repository knows the worktree as
+    /// well: a repository may bring a folder of runs.
     ///
     /// # Errors
     /// When its `.git` file cannot be written.
-    pub fn restore_name(folder: &Path) -> Result<(), WorktreeError> {
+    pub fn restore_name(root: &Path, folder: &Path) -> Result<(), WorktreeError> {
         let named = folder.with_extension(NAMED);
-        let Ok(text) = fs::read_to_string(&named) else { return Ok(()) };
+        let read = || {
+            let parent = FolderHandle::open(named.parent()?).ok()?;
+            parent.read_text(Path::new(named.file_name()?), NOTE_MAX).ok()
+        };
+        let Some(text) = read() else { return Ok(()) };
         let mut lines = text.splitn(3, '\n');
         // In a copy of the project it still names the worktree of the original, which may be at work.
         if let (Some(made_in), Some(top), Some(text)) = (lines.next(), lines.next(), lines.next())
             && real_path(folder) == Path::new(made_in)
-            && Path::new(top).is_dir()
+            && is_known_worktree(root, Path::new(top), text)
         {
             write_dot_git(Path::new(top), text)?;
         }
         remove_if_present(&named)
+    }
+
+    /// Keeps what came with a run of another machine or folder out of the way: nothing in it was made here.
+    ///
+    /// # Errors
+    /// When it cannot be renamed.
+    pub fn put_foreign_aside(folder: &Path) -> Result<(), WorktreeError> {
+        let (Some(parent), Some(name)) = (folder.parent(), folder.file_name()) else { return Ok(()) };
+        let Ok(handle) = FolderHandle::open(parent) else { return Ok(()) };
+        for extension in ["", RECORD, NAMED, MODULES] {
+            let entry = Path::new(name).with_extension(extension);
+            let mut aside = (1..).map(|number| format!("{}.elsewhere-{number}", entry.display()));
+            loop {
+                match handle.rename(&entry, aside.next().unwrap_or_default().as_ref()) {
+                    Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                    Err(error) if is_missing(&error) => break,
+                    renamed => break renamed.map_err(io_at("rename", &parent.join(&entry)))?,
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes the folder of a run that has ended, if nothing is left in it that was not taken over.
@@ -303,8 +335,7 @@ impl AgentGit {
     /// Paths of the working tree that no command may change, because git of the user obeys what is in there: the `.git` of
     /// submodules, and folders of those that are not checked out.
     pub(crate) fn sealed_links(&self) -> Vec<PathBuf> {
-        let mut record = self.read_record();
-        let links = record.remove("").unwrap_or_default().links;
+        let links = self.list_links();
         let Ok(top) = FolderHandle::open(&self.repository.top) else { return Vec::new() };
         let sealed = links.iter().filter_map(|link| {
             let dot = Path::new(link).join(".git");
@@ -317,14 +348,25 @@ impl AgentGit {
         sealed.map(|below| self.repository.top.join(below)).collect()
     }
 
+    /// The submodules of the repository and those inside of them, as paths in its working tree.
+    fn list_links(&self) -> Vec<String> {
+        let record = self.read_record();
+        let links = record.iter().flat_map(|(name, known)| {
+            known.links.iter().map(move |link| match name.as_str() {
+                "" => link.clone(),
+                name => format!("{name}/{link}"),
+            })
+        });
+        links.collect()
+    }
+
     /// Makes the folders of submodules that are missing in the working tree, so that they can be sealed.
     fn make_link_folders(&mut self) {
         if self.reach != GitFolderReach::Mounted {
             return;
         }
-        let links = self.read_record().remove("").unwrap_or_default().links;
         let Ok(top) = FolderHandle::open(&self.repository.top) else { return };
-        for link in links {
+        for link in self.list_links() {
             let is_missing = top.state_of(Path::new(&link)).is_ok_and(|state| state.is_none());
             if is_missing && top.create_folder(Path::new(&link)).is_ok() {
                 self.made.push(link);
@@ -408,6 +450,20 @@ impl AgentGit {
     fn write_record(&self, record: &Record) -> Result<(), WorktreeError> {
         write_whole(&self.record, &serde_json::to_vec(record).expect("maps and texts can be serialised"))
     }
+}
+
+/// Whether the repository of a project knows `top` as one of its worktrees, by the folder that the text of a `.git` file names.
+/// Both are in the git folder of the user, which no repository brings.
+fn is_known_worktree(root: &Path, top: &Path, text: &str) -> bool {
+    let Ok(Some(repository)) = Repository::find(root) else { return false };
+    let Some(git_dir) = text.strip_prefix("gitdir: ").map(|named| Path::new(named.trim_end_matches('\n')))
+    else {
+        return false;
+    };
+    let back = fs::read_to_string(git_dir.join("gitdir")).unwrap_or_default();
+    git_dir.parent() == Some(&repository.common.join("worktrees"))
+        && fs::canonicalize(git_dir).is_ok_and(|real| real == git_dir)
+        && Path::new(back.trim_end_matches('\n')) == top.join(DOT_GIT)
 }
 
 fn real_path(path: &Path) -> PathBuf {

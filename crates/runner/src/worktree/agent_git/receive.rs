@@ -71,7 +71,7 @@ impl RepositoryPair {
         // Nothing of it may be missing, whatever the other side sent.
         let mut args = vec!["rev-list", "--objects", "--quiet", tip];
         if let Some(now) = now {
-            args.extend(["--not", now]);
+            args.extend(["--not", now, "--all"]);
         }
         if !git.succeeds(&args)? {
             return Ok(Reception::Refused("some of their objects are missing".to_owned()));

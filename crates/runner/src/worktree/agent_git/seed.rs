@@ -14,7 +14,10 @@ use cuegate_flow::model::BlobRef;
 
 use super::{
     AgentGit, BORROWED, GitFolderReach, MODULES, Record, RepositoryPair, SeedRecord, Stamp,
-    inner_repositories::links_of, read_refs, take_over::ELSEWHERE, visible_settings,
+    inner_repositories::{links_of, list_inner_links},
+    read_refs,
+    take_over::ELSEWHERE,
+    visible_settings,
 };
 use crate::{
     beneath::FolderHandle,
@@ -269,6 +272,7 @@ impl RepositoryPair {
         let listed = self.users_git().run(&["ls-files", "--stage", "-v", "-z"])?;
         known.entries = BlobRef::for_bytes(&listed).digest.to_string();
         known.links = links_of(&listed);
+        known.links.extend(list_inner_links(&self.real, &known.links));
         Ok(())
     }
 

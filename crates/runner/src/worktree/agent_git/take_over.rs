@@ -155,7 +155,7 @@ impl RepositoryPair {
             _ => None,
         };
         let mut left = BTreeSet::new();
-        let mut landed = None;
+        let (mut landed, mut refused) = (None, None);
         let mut remote = Some(remote);
         if let (Some(on), Some(tip)) = (&on, tip) {
             let target = match on {
@@ -190,11 +190,8 @@ impl RepositoryPair {
                         landed = Some((target.to_owned(), tip));
                     }
                     Landing::Refused(why) => {
-                        left.insert(format!(
-                            "the commits on {}: {}",
-                            describe_ref(target),
-                            shorten_name(&why)
-                        ));
+                        left.insert(format!("the commits on {}: {why}", describe_ref(target)));
+                        refused = Some(describe_ref(target));
                     }
                     Landing::NotFollowing => {}
                 }
@@ -222,7 +219,12 @@ impl RepositoryPair {
             }
         }
         left.extend(self.take_over_large_files(&folder, stop)?);
-        left.extend(self.list_left(&folder, known, &advertisement, (on.as_ref(), agents_on.as_ref())));
+        let mut others = self.list_left(&folder, known, &advertisement, (on.as_ref(), agents_on.as_ref()));
+        if let Some(target) = &refused {
+            // Why is said already.
+            others.remove(&format!("another commit of {target}"));
+        }
+        left.extend(others);
         Ok(left)
     }
 
@@ -298,7 +300,8 @@ impl RepositoryPair {
         tip: &str,
     ) -> Result<Vec<String>, WorktreeError> {
         let (mut entries, mut moved) = (Vec::new(), Vec::new());
-        for entry in list_changed_entries(users, before, tip)? {
+        let changed = list_changed_entries(users, before, tip)?;
+        for entry in &changed {
             if entry.mode == GITLINK {
                 match std::str::from_utf8(&entry.path) {
                     Ok(link) => moved.extend(self.enforce_link(known, link)?),
@@ -320,6 +323,7 @@ impl RepositoryPair {
             }
             thread::sleep(INDEX_PAUSE);
         }
+        self.skip_files_outside(users, &changed)?;
         // It fails if a file differs, which is no failure here.
         users.output(&["update-index", "-q", "--refresh"], b"")?;
         Ok(moved)

@@ -192,7 +192,8 @@ impl Trees {
         }
         if !names.is_empty() {
             let index = self.scratch_index();
-            let git = self.git.clone().with("GIT_INDEX_FILE", &index);
+            // The rules of the new state hold, which are not in the tree yet.
+            let git = self.git.clone().with("GIT_INDEX_FILE", &index).with("GIT_ATTR_SOURCE", to);
             let mut prefix = std::ffi::OsString::from("--prefix=");
             prefix.push(folder.path());
             prefix.push("/");
@@ -248,7 +249,7 @@ fn write_edit(root: &FolderHandle, edit: &TreeEdit, path: &Path, staged: &Staged
     }
     // A file keeps others out that could not read it before.
     let mode = match before {
-        Some(state) if state.is_file() => new.mode & (state.mode | 0o700),
+        Some(state) if state.is_file() => new.mode & (state.mode | (state.mode & 0o444) >> 2 | 0o700),
         _ => new.mode,
     };
     let mut file = staged.handle.open_file(path)?;

@@ -1,12 +1,13 @@
 //! Where the commits of a run and its files differ. Reviews and gates see the files, a push and a merge of the branch bring the
 //! commits.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
+use crate::beneath::FolderHandle;
 use crate::worktree::{
-    error::WorktreeError,
+    error::{WorktreeError, io_at},
     snapshots::snapshot::Trees,
-    tree_edit::{GITLINK, TreeEdit},
+    tree_edit::TreeEdit,
 };
 
 /// A path whose state in the last commit of a run is not that of its file.
@@ -23,7 +24,7 @@ pub enum CommitDifferenceKind {
     NotInTree,
     /// The commit has no such file, the working tree has.
     OnlyInTree,
-    /// Both have it, with other content.
+    /// Both have it, with other content, or as another kind of file.
     OtherContent,
     /// The last commit has it as it was before; a commit between has not.
     OnlyBetween,
@@ -35,7 +36,7 @@ impl CommitDifferenceKind {
         match self {
             CommitDifferenceKind::NotInTree => "committed, and not in the working tree",
             CommitDifferenceKind::OnlyInTree => "removed by a commit, and still in the working tree",
-            CommitDifferenceKind::OtherContent => "committed with other content than in the working tree",
+            CommitDifferenceKind::OtherContent => "committed otherwise than it is in the working tree",
             CommitDifferenceKind::OnlyBetween => "changed by a commit, and changed back by a later one",
         }
     }
@@ -69,12 +70,6 @@ impl Trees {
         }
         for edit in committed {
             let Some(after) = in_tree.get(&edit.path) else { continue };
-            // A mode that the file system does not have is no difference, and a repository has a state of its own.
-            if after.before.1 == after.after.1
-                || [&after.before.0, &after.after.0].contains(&&GITLINK.to_owned())
-            {
-                continue;
-            }
             let kind = match (after.is_addition(), after.reversed().is_addition()) {
                 (true, _) => CommitDifferenceKind::OnlyInTree,
                 (_, true) => CommitDifferenceKind::NotInTree,
@@ -82,6 +77,25 @@ impl Trees {
             };
             differences.insert(edit.name(), kind);
         }
+        // A snapshot has these as they were when they were last checked out.
+        for path in self.list_paths_outside()? {
+            differences.remove(&path);
+        }
+        let root = FolderHandle::open(&self.root).map_err(io_at("open", &self.root))?;
+        differences.retain(|path, kind| {
+            *kind != CommitDifferenceKind::OnlyInTree
+                || root.state_of(Path::new(path)).is_ok_and(|state| state.is_some())
+        });
         Ok(differences.into_iter().map(|(path, kind)| CommitDifference { path, kind }).collect())
+    }
+
+    /// The paths of the user's index that are outside of a sparse checkout.
+    fn list_paths_outside(&self) -> Result<Vec<String>, WorktreeError> {
+        if !self.git_dir.join("info/sparse-checkout").is_file() {
+            return Ok(Vec::new());
+        }
+        let listed = self.user_git().run(&["ls-files", "-v", "-z"])?;
+        let outside = listed.split(|byte| *byte == 0).filter_map(|entry| entry.strip_prefix(b"S "));
+        Ok(outside.map(|path| String::from_utf8_lossy(path).into_owned()).collect())
     }
 }

@@ -1,6 +1,7 @@
 //! Whether files are as in the last commit.
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use cuegate_journal::RunId;
@@ -23,20 +24,28 @@ pub enum TrackingState {
     Unknown,
 }
 
-/// Whether git tracks something of the folder of a run: then the repository brought it.
+/// Whether a repository brought the folder of a run: git tracks something of it, or a folder above it, or one of them is a link.
 ///
 /// # Errors
 /// When git fails.
 pub fn is_run_tracked(home: &StateDir, run: &RunId) -> Result<bool, WorktreeError> {
+    let folder = home.run(run);
+    let Ok(below) = folder.strip_prefix(home.root()) else { return Ok(false) };
+    let above: Vec<&Path> = below.ancestors().filter(|above| !above.as_os_str().is_empty()).collect();
+    if above.iter().any(|path| home.root().join(path).is_symlink()) {
+        return Ok(true);
+    }
     if Repository::find(home.root())?.is_none() {
         return Ok(false);
     }
-    let folder = home.run(run);
-    let below = folder.strip_prefix(home.root()).unwrap_or(&folder);
+    let first = above.last().copied().unwrap_or(below);
     let mut path = OsString::from(":(literal)");
-    path.push(below);
+    path.push(first);
     let words = ["ls-files", "-z", "--"].map(OsStr::new);
-    Ok(!Git::new(home.root()).run(&[&words[..], &[path.as_os_str()]].concat())?.is_empty())
+    let listed = Git::new(home.root()).run(&[&words[..], &[path.as_os_str()]].concat())?;
+    let mut tracked = listed.split(|byte| *byte == 0).map(|name| Path::new(OsStr::from_bytes(name)));
+    // A submodule in the place of a folder has an entry of that name.
+    Ok(tracked.any(|name| above.contains(&name) || name.starts_with(below)))
 }
 
 /// What git knows of `path`, which is relative to the folder `root`.

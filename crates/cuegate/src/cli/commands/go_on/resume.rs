@@ -251,8 +251,8 @@ pub(in crate::cli::commands) fn settings_of_run(
     let is_own = are_rights_own(&place.home, id, run.started());
     if !is_own && !reload {
         print::print_line(&format!(
-            "note: run {id} was not started on this machine in this folder: its settings, hosts and MCP servers are those \
-             of this project"
+            "note: nothing shows that run {id} was started by you in this folder: its settings, hosts and MCP servers are \
+             those of this project, and it goes on in a sandbox unless `--no-sandbox` is given"
         ));
     }
     let reload = reload || !is_own;
