@@ -120,6 +120,10 @@ impl Project {
             .stderr(Stdio::piped())
             // A group of its own, as a shell gives a job.
             .process_group(0);
+        // Where `/tmp` is another file system than the project, as many distributions have it.
+        if let Some(folder) = std::env::var_os("CUEGATE_TEST_TMPDIR") {
+            command.env("TMPDIR", folder);
+        }
         command
     }
 

@@ -365,7 +365,8 @@ impl SandboxSpec<'_> {
                 inner.extend(layout.args(options.limits.tmp_size, bwrap.is_recent()));
                 inner.extend(["--chdir".into(), launch.cwd.clone().into(), "--".into(), exe.into()]);
                 inner.extend(args);
-                if bwrap.takes_handles {
+                // Where no other command is at work nobody can change a path meanwhile.
+                if bwrap.takes_handles && self.git.is_none_or(AgentGit::is_shared) {
                     let roots = self.writable_folders(&resolve_links(self.work));
                     inner = held_sources::hold_sources(&self.sandbox.shim, &roots, inner);
                 }

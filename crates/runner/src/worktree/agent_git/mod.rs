@@ -321,6 +321,11 @@ impl AgentGit {
         &self.folder
     }
 
+    /// Whether several commands use it now.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.users > 1
+    }
+
     /// How programs find it.
     pub(crate) fn reach(&self) -> GitFolderReach {
         self.reach
