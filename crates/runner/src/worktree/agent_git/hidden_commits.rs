@@ -20,8 +20,8 @@ use crate::{
 const RULES: [&str; 2] = [".gitattributes", ".gitignore"];
 
 impl RepositoryPair {
-    /// The paths that the commits bring and the tree does not show: files that are missing there, or there all the same, and
-    /// files that have the content from before.
+    /// The paths that the commits change and the working tree does not show: added files that are missing, removed files that
+    /// are still there, and changed files that still have their old content or kind.
     ///
     /// # Errors
     /// When git fails in the user's repository.
@@ -36,7 +36,9 @@ impl RepositoryPair {
         if !irregular.is_empty() {
             return Ok(irregular);
         }
-        let has_modes = users.word(&["config", "--type=bool", "core.fileMode"]).is_ok_and(|is| is != "false");
+        // Git compares them unless this setting is off.
+        let has_modes =
+            !users.word(&["config", "--type=bool", "core.fileMode"]).is_ok_and(|is| is == "false");
         let (mut missing, mut present, mut modified, mut hidden) =
             (Vec::new(), Vec::new(), Vec::new(), BTreeSet::new());
         for entry in entries {
