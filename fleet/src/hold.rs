@@ -347,7 +347,8 @@ fn start_args(wanted: &FleetRun) -> Vec<String> {
     args
 }
 
-/// The record of a run gives it no rights on another machine: what was asked for is asked for again.
+/// The arguments that continue a run. Its record gives it no rights on another machine, so `--no-sandbox` is passed again if
+/// the run was submitted with it.
 fn resume_args(wanted: &FleetRun) -> Vec<String> {
     let mut args = vec!["resume".to_owned(), wanted.task.run.clone()];
     args.extend(wanted.task.args.iter().filter(|arg| *arg == "--no-sandbox").cloned());

@@ -227,7 +227,7 @@ fn the_password_goes_only_where_the_user_says() {
 fn what_users_feel_is_named_and_the_rest_is_not() {
     let project = project();
     let path = ".takt/workflows/it.yaml";
-    // A comment and another order of keys change nothing, which is said of the file.
+    // A comment changes only the file, and `compare` names the file.
     project.write(path, &format!("# A comment.\n{WORKFLOW}"));
     let json = compare(&project, &["HEAD", "--no-wider-permissions"]);
     let changes = workflow(&json, "it")["changes"].to_string();

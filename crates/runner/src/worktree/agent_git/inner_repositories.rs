@@ -80,7 +80,7 @@ pub(in crate::worktree) struct LinkProtection {
 }
 
 impl LinkProtection {
-    /// Reads what is there now, before the first call of an agent.
+    /// Reads the `.git` files before the first call of an agent.
     ///
     /// # Errors
     /// When git cannot list the index, or a folder cannot be read.
@@ -101,7 +101,7 @@ impl LinkProtection {
         while let Some(link) = unseen.pop() {
             // Agents may have made the folder of a submodule in `.git` as well, so no other text is trusted.
             moved.extend(enforce_link(repository, &link, self.before.get(&link), &[])?);
-            // What is there now was there before, and git of the user enters what its index has.
+            // This `.git` is the user's now, so the user's git enters the submodules of its index.
             if link.matches('/').count() < LINK_DEPTH {
                 unseen.extend(list_links_of(repository, &link));
             }

@@ -24,7 +24,7 @@ const SIZE_MAX: u64 = 4 << 30;
 const COUNT_MAX: usize = 10_000;
 
 impl RepositoryPair {
-    /// Copies the files that the user's repository does not have. Returns what was left, in words.
+    /// Copies the files that the user's repository lacks. Returns a description of the files that were not copied.
     ///
     /// # Errors
     /// When a file of the user cannot be written.

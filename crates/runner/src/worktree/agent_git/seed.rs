@@ -92,7 +92,7 @@ impl AgentGit {
             let is_there = pair.own().join("HEAD").symlink_metadata().is_ok();
             let mut known = match is_there {
                 true => known,
-                // What was there before the first call is known for good.
+                // The `.git` texts from before the first call are recorded only once.
                 false => SeedRecord { dots: known.dots, ..SeedRecord::default() },
             };
             pair.seed(&mut known, self.reach, again)?;
@@ -222,7 +222,7 @@ impl RepositoryPair {
         };
         if again {
             for name in UNFINISHED {
-                // What is left of it is named at the end.
+                // `list_left` names a folder that cannot be removed.
                 let _ = folder.remove_all(&own.join(name));
             }
             let is_of_user = |name: &OsStr| self.real.git_dir.join(name).symlink_metadata().is_ok();

@@ -1,7 +1,7 @@
 //! Brings the changes between two trees into the files of a working tree.
 //!
-//! Every file is written beside its place and renamed, so a kill leaves each as before or as after. What is to be done is noted
-//! first, and the next call finishes it.
+//! Every file is written under a temporary name and renamed, so a kill leaves each file old or new. A note with both trees is
+//! written first, and the next call finishes the changes.
 
 #![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
 
@@ -30,7 +30,7 @@ use crate::{
 /// The beginning of the names of notes about changes that are being made, in the state dir.
 const INTENT: &str = "applying-";
 
-/// What is to be done to a working tree.
+/// A note of the trees between which a working tree is being changed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Intent {
     from: String,
