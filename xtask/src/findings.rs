@@ -9,8 +9,6 @@ use std::{
     path::Path,
 };
 
-use cuegate_flow::checks::Code;
-
 use crate::shell::{output, root};
 
 /// The folder of the pages, and the name of its index.
@@ -101,14 +99,13 @@ pub(crate) fn check(root: &Path, problems: &mut Vec<String>) {
 
 /// The pages and the index as they should be, by file name.
 fn pages(root: &Path) -> Result<BTreeMap<String, String>, String> {
-    let mut codes: Vec<Code> = cuegate_flow::checks::list_codes().to_vec();
-    codes.extend(cuegate_formats::list_codes());
-    codes.sort_by_key(|code| code.name);
     let reported = reported(root)?;
     let mut index = HEAD.to_owned();
     let mut pages = BTreeMap::new();
-    for Code { name, page } in codes {
-        let Some(how) = reported.get(name) else {
+    for name in list_codes(root)? {
+        let path = format!("{PAGES}/{name}.md");
+        let page = fs::read_to_string(root.join(&path)).map_err(|error| format!("{path}: {error}"))?;
+        let Some(how) = reported.get(&name) else {
             return Err(format!("no source reports the finding `{name}`"));
         };
         let severities: Vec<&str> = how.severities.iter().copied().collect();
@@ -124,6 +121,27 @@ fn pages(root: &Path) -> Result<BTreeMap<String, String>, String> {
     }
     pages.insert(INDEX.to_owned(), format!("{index}\n## How exact findings about paths are\n\n{EXACTNESS}"));
     Ok(pages)
+}
+
+/// The codes of all findings, in order: those of the flow check, and those that loading a definition reports.
+///
+/// # Errors
+/// When a source cannot be read.
+pub(crate) fn list_codes(root: &Path) -> Result<BTreeSet<String>, String> {
+    let mut codes = BTreeSet::new();
+    for (path, text) in sources(root)? {
+        if path == LIST {
+            let listed = between(&text, "codes! {\n", "\n}").unwrap_or_default();
+            codes.extend(listed.lines().filter_map(|line| between(line, " = \"", "\"").map(str::to_owned)));
+        }
+        codes.extend(flow_code(&path, &text).map(str::to_owned));
+    }
+    Ok(codes)
+}
+
+/// The code that a source of the flow check defines.
+fn flow_code<'t>(path: &str, text: &'t str) -> Option<&'t str> {
+    between(text, "CODE: Code = code!(\"", "\"").filter(|_| path.starts_with("crates/flow/"))
 }
 
 /// The formats in words, those left out that are part of another one.
@@ -155,9 +173,7 @@ fn reported(root: &Path) -> Result<BTreeMap<String, Reported>, String> {
     let names = names(&sources);
     for (path, text) in &sources {
         if path.starts_with("crates/flow/") {
-            let Some(name) = between(text, "CODE: Code = code!(\"", "\"") else {
-                continue;
-            };
+            let Some(name) = flow_code(path, text) else { continue };
             uses(path, text, "CODE.name", |_| Some(name), &mut reported)?;
         } else {
             uses(path, text, "codes::", |rest| names.get(word(rest)).map(String::as_str), &mut reported)?;

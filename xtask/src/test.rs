@@ -204,8 +204,8 @@ pub(crate) fn test() -> Result<(), String> {
 fn run_tests(left_out: &[&str], env: &[(&str, &str)]) -> Result<(), String> {
     let (root, cargo) = (root(), cargo());
     if has(&cargo, &["nextest", "--version"]) {
-        // Many tests wait for processes, clocks and sockets: on two cores, two at a time left a third of them idle.
-        let threads = (cores() * 3).div_ceil(2).to_string();
+        // Many tests wait for processes, clocks and sockets: on two cores, three at a time left a fifth of them idle.
+        let threads = (cores() * 2).to_string();
         let nextest = ["nextest", "run", "--workspace", "--no-fail-fast", "--test-threads", &threads];
         run_in_memory(&root, &cargo, &[&nextest[..], left_out].concat(), env)?;
         run(&root, &cargo, &["test", "--quiet", "--workspace", "--doc"], env)?;

@@ -124,7 +124,7 @@ pub(crate) fn check_figures(root: &Path, writes: bool, problems: &mut Vec<String
             .collect();
         fs::write(root.join(KEPT), format_rows(&kept)).map_err(|error| format!("`{KEPT}`: {error}"))?;
     }
-    let codes = cuegate_flow::checks::list_codes().len() + cuegate_formats::list_codes().len();
+    let codes = crate::findings::list_codes(root)?.len();
     if codes > CODES_MAX {
         problems.push(format!(
             "{codes} finding codes, at most {CODES_MAX}: merge those that differ in place only"

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 
 /// How many kills at least, if `CUEGATE_KILLS` does not say; a sixth of them inside each kind of work.
-const KILLS: usize = 70;
+const KILLS: usize = 40;
 /// The maximum number of kills in one run.
 const KILLS_OF_A_RUN: usize = 12;
 

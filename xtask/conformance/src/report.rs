@@ -1,6 +1,10 @@
 //! Runs all cases and reports the results.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::{
     case::{Case, Expected, Recorded, read},
@@ -8,7 +12,6 @@ use super::{
     declared::{self, Declared},
     older,
 };
-use crate::shell::root;
 
 /// The document that declares deviations.
 const DEVIATIONS: &str = "docs/internals/deviations.md";
@@ -16,8 +19,13 @@ const DEVIATIONS: &str = "docs/internals/deviations.md";
 /// How many characters of a value are shown.
 const SHOWN_MAX: usize = 400;
 
+/// The root folder of the workspace.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
 /// Compares with the cases in a folder. An undeclared difference or a stale declaration is an error.
-pub(crate) fn conformance(dir: &Path) -> Result<(), String> {
+pub(crate) fn compare_folder(dir: &Path) -> Result<(), String> {
     let path = root().join(DEVIATIONS);
     let document =
         fs::read_to_string(&path).map_err(|error| format!("failed to read `{}`: {error}", path.display()))?;
@@ -112,14 +120,11 @@ fn shortened(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Report, conformance};
+    use super::{Report, compare_folder, root};
     use crate::{
-        conformance::{
-            case::Recorded,
-            compare::{Adapter, Got},
-            declared,
-        },
-        shell::root,
+        case::Recorded,
+        compare::{Adapter, Got},
+        declared,
     };
     use serde_json::json;
     use std::path::PathBuf;
@@ -192,7 +197,7 @@ mod tests {
         let beside = || root().parent().map(|beside| beside.join("shared"));
         let shared = std::env::var_os("CUEGATE_SHARED").map(PathBuf::from).or_else(beside);
         match shared.map(|shared| shared.join("cases/climpt")).filter(|dir| dir.is_dir()) {
-            Some(dir) => conformance(&dir).unwrap(),
+            Some(dir) => compare_folder(&dir).unwrap(),
             None => eprintln!("skipped: no recorded cases; CUEGATE_SHARED names their folder"),
         }
     }

@@ -213,7 +213,7 @@ fn is_named(step: &str, findings: &[Value]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{inputs, same, ways};
-    use crate::conformance::compare::Got;
+    use crate::compare::Got;
     use serde_json::{Value, json};
 
     fn ours(run: fn(&Value) -> Result<Got, String>, input: &Value) -> Value {
