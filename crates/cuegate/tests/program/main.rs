@@ -22,6 +22,7 @@ mod fork;
 mod gc;
 #[cfg(target_os = "linux")]
 mod git_programs;
+mod hostile_trees;
 mod in_ci;
 mod init;
 #[cfg(target_os = "linux")]
