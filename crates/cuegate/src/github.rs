@@ -16,7 +16,7 @@ use cuegate_runner::{
 };
 
 use crate::Failure;
-use crate::config::Config;
+use crate::config::{BaseMoved, Config};
 use crate::project::FoldedRun;
 use crate::project::first_tree;
 use crate::run::start_run::{Host, RunRequest};
@@ -181,6 +181,7 @@ pub(crate) fn effect_plan(
         claim: finalize.claim,
         remote: finalize.push.unwrap_or_else(|| "origin".to_owned()),
         merges: started.finalize.as_ref().is_some_and(|finalize| finalize.merge && !finalize.pull_request),
+        updates: config.finalize.base_moved == BaseMoved::Update,
         first: first_tree(&**journal, started).ok().flatten(),
         hooks: config.worktree.hooks,
         allowed: config.worktree.allow.clone(),

@@ -188,6 +188,8 @@ pub struct EffectCommand {
     pub comment_unknown: bool,
     /// The journaled working tree.
     pub tree: Option<TreeState>,
+    /// The commands that passed in this run, for an effect that publishes its work: they prove it again on another base.
+    pub gates: Vec<ExecCommand>,
 }
 
 /// A poll of a part of the verdict.

@@ -40,7 +40,8 @@ pub fn list_pending_commands(flow: &Flow, run: &Run) -> Vec<Command> {
         let (effect, tree) = (effect.clone(), run.tree.clone());
         let (comments, comment_url) = (run.effects.comments.clone(), run.effects.comment_url.clone());
         let comment_unknown = run.effects.comment_unknown;
-        let command = EffectCommand { effect, program, comments, comment_url, comment_unknown, tree };
+        let gates = if effect.kind.finalizes() { list_gates(flow, run, effect.id) } else { Vec::new() };
+        let command = EffectCommand { effect, program, comments, comment_url, comment_unknown, tree, gates };
         return vec![Command::Effect(Box::new(command))];
     }
     let (State::Running, Some(node)) = (&run.state, &run.progress.node) else { return Vec::new() };
@@ -81,6 +82,35 @@ pub fn list_pending_commands(flow: &Flow, run: &Run) -> Vec<Command> {
         (Work::Joining(members), Act::All { width, .. }) => of_members(flow, run, members, *width),
         _ => Vec::new(),
     }
+}
+
+/// The commands that decided about the work of a run: those of steps that passed when they last ran, and of the members of
+/// parallel steps. Each is there once, under the id of the effect that needs them.
+fn list_gates(flow: &Flow, run: &Run, id: CommandId) -> Vec<ExecCommand> {
+    let mut gates: Vec<ExecCommand> = Vec::new();
+    let mut add = |step: &Step<StepId>, validator: &Validator| {
+        if !gates.iter().any(|gate| gate.validator.command == validator.command) {
+            let values = values_of_validator(run, step, validator);
+            let (step, validator) = (step.name.clone(), validator.clone());
+            gates.push(ExecCommand { id, step, validator, values, tree: None });
+        }
+    };
+    for step in &flow.steps {
+        match &step.act {
+            Act::Exec { commands } if run.checks.validated.contains(&step.name) => {
+                commands.iter().for_each(|validator| add(step, validator));
+            }
+            Act::All { members, .. } if run.progress.visits.contains_key(&step.name) => {
+                for member in members.iter().map(|member| flow.step(*member)) {
+                    if let Act::Ask(Ask { guard: Some(guard), .. }) = &member.act {
+                        guard.commands.iter().for_each(|command| add(member, &command.validator));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    gates
 }
 
 /// What the members of a parallel step wait for. Where no member may write, a gate command runs alone, so that files that

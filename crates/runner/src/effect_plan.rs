@@ -20,6 +20,8 @@ pub struct EffectPlan {
     pub claim: Option<IssueClaim>,
     /// Whether the run merges its work into the base.
     pub merges: bool,
+    /// Whether a base that moved on is merged into what is published, and the gates run on both together.
+    pub updates: bool,
     /// The tree and the commit with which the first run in the worktree started.
     pub first: Option<TreeState>,
     /// Whether hooks of the repository run.

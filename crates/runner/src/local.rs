@@ -10,6 +10,7 @@ mod effects;
 mod kept_programs;
 mod main_checkout;
 mod probe;
+mod proof;
 mod reads;
 mod step_effects;
 mod tool_log;
@@ -157,44 +158,7 @@ impl LocalExecutor {
         mut cut: watch::Receiver<bool>,
     ) -> Result<Option<CommandResult>, Error> {
         let dir = self.setting.home.command(&self.setting.run, command.id);
-        let finished = match process::adopt_finished_command(&dir).await? {
-            Some(finished) => finished,
-            None => {
-                self.clear_locks(former_start(&dir)).await?;
-                let started = SystemTime::now();
-                let journal = &*self.setting.journal;
-                let value = |(name, blob): &(Str, BlobRef)| {
-                    Ok((name.to_string().into(), read_stored_text(journal, &self.setting.run, blob)?.into()))
-                };
-                let env = command.values.iter().map(value).collect::<Result<_, Error>>()?;
-                let launch = Launch {
-                    env,
-                    args: vec!["-c".into(), script_of_command(&command).into()],
-                    timeout: Some(Duration::from_millis(command.validator.timeout_ms)),
-                    output_max: VALIDATOR_OUTPUT_MAX,
-                    keeps_end: true,
-                    ..Launch::new(provider::locate_or_missing("sh"), self.setting.cwd.clone())
-                };
-                let inside = self.setting.sandbox.as_ref().is_some_and(Sandbox::holds_validators);
-                let (launch, guard) = match inside {
-                    true => self.sandboxed(command.id, &dir, None, launch, ProcessKind::Program)?,
-                    false => (launch, CommandGuard { _sandbox: None, _git: self.use_git()? }),
-                };
-                let mut child = process::start_command(&self.setting.shim, &dir, &launch).await?;
-                let finished = loop {
-                    tokio::select! {
-                        line = child.line() => if line.is_none() { break child.wait().await?; },
-                        () = is_cut(&mut cut) => break child.cancel().await?,
-                    }
-                };
-                drop(guard);
-                if finished.cut {
-                    return Ok(None);
-                }
-                self.clear_locks(Some(started)).await?;
-                finished
-            }
-        };
+        let Some(finished) = self.run_command(&command, &dir, &mut cut).await? else { return Ok(None) };
         let seen = self.seen_until(command.tree.as_ref(), &mut cut).await?;
         let exec = ExecResult {
             exit: exit_of_finished(&finished),
@@ -206,6 +170,51 @@ impl LocalExecutor {
             completion: Completion::Executed { id: command.id, exec, seen },
             texts: Vec::new(),
         }))
+    }
+
+    /// Runs a command, with its files in `dir`, or takes what it did before a crash. `None` if it was cut off.
+    async fn run_command(
+        &self,
+        command: &ExecCommand,
+        dir: &Path,
+        cut: &mut watch::Receiver<bool>,
+    ) -> Result<Option<FinishedCommand>, Error> {
+        if let Some(finished) = process::adopt_finished_command(dir).await? {
+            return Ok(Some(finished));
+        }
+        self.clear_locks(former_start(dir)).await?;
+        let started = SystemTime::now();
+        let journal = &*self.setting.journal;
+        let value = |(name, blob): &(Str, BlobRef)| {
+            Ok((name.to_string().into(), read_stored_text(journal, &self.setting.run, blob)?.into()))
+        };
+        let env = command.values.iter().map(value).collect::<Result<_, Error>>()?;
+        let launch = Launch {
+            env,
+            args: vec!["-c".into(), script_of_command(command).into()],
+            timeout: Some(Duration::from_millis(command.validator.timeout_ms)),
+            output_max: VALIDATOR_OUTPUT_MAX,
+            keeps_end: true,
+            ..Launch::new(provider::locate_or_missing("sh"), self.setting.cwd.clone())
+        };
+        let inside = self.setting.sandbox.as_ref().is_some_and(Sandbox::holds_validators);
+        let (launch, guard) = match inside {
+            true => self.sandboxed(command.id, dir, None, launch, ProcessKind::Program)?,
+            false => (launch, CommandGuard { _sandbox: None, _git: self.use_git()? }),
+        };
+        let mut child = process::start_command(&self.setting.shim, dir, &launch).await?;
+        let finished = loop {
+            tokio::select! {
+                line = child.line() => if line.is_none() { break child.wait().await?; },
+                () = is_cut(cut) => break child.cancel().await?,
+            }
+        };
+        drop(guard);
+        if finished.cut {
+            return Ok(None);
+        }
+        self.clear_locks(Some(started)).await?;
+        Ok(Some(finished))
     }
 
     /// Wraps a launch into the sandbox, if the run is in one. Keep the returned guard until the command has
@@ -397,7 +406,7 @@ impl Executor for LocalExecutor {
                 Command::Ask(ask) => self.ask(&flow, *ask, cut).await,
                 Command::Exec(exec) => self.exec(*exec, cut).await,
                 Command::Probe(probe) => self.probe(*probe, cut).await,
-                Command::Effect(effect) => self.effect(*effect, cut).await,
+                Command::Effect(effect) => Self::effect(&self, *effect, cut).await,
                 Command::Read(read) => self.read(*read, cut).await,
             }
         })

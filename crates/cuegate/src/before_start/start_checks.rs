@@ -6,9 +6,10 @@ use cuegate_engine::{FinalizePlan, Place};
 use cuegate_flow::diagnostics::find_nearest_name;
 use cuegate_runner::worktree::{
     branch_worktree::{current_branch, list_remotes},
-    claim::heads_of,
-    finalize::{remote_url, unpublished_commits},
-    hooks_in_tree, worktree_gaps,
+    finalize::remote_url,
+    hooks_in_tree,
+    remote_heads::RemoteHeads,
+    worktree_gaps,
 };
 use cuegate_view::plural;
 
@@ -58,12 +59,15 @@ fn check_finalize(
         };
         return Err(Failure::usage(format!("there is no remote `{remote}` to push to"), hint));
     }
-    let heads = heads_of(root, remote).map_err(cuegate_runner::Error::from)?.map_err(|why| {
+    let wanted: Vec<&str> = into.into_iter().chain(base).collect();
+    let asked = RemoteHeads::ask(root, remote, &wanted).map_err(cuegate_runner::Error::from)?;
+    let mut asked = asked.map_err(|why| {
         Failure::usage(
             format!("the remote `{remote}` cannot be read: {why}"),
             "no agent was called; check its address, the network and your rights: `git ls-remote` tries it",
         )
     })?;
+    let heads = asked.list();
     if heads.contains_key("refs/heads/cuegate") {
         return Err(Failure::usage(
             format!("`{remote}` has a branch `cuegate`, so no branch `cuegate/RUN` can be pushed"),
@@ -84,8 +88,9 @@ fn check_finalize(
         };
         return Err(Failure::usage(format!("`{remote}` has no branch `{into}` for the pull request"), hint));
     }
-    let unpublished = unpublished_commits(root, "HEAD", &heads).map_err(cuegate_runner::Error::from)?;
-    if unpublished > 0 && !heads.is_empty() {
+    let is_empty = heads.is_empty();
+    let unpublished = asked.count_unpublished("HEAD").map_err(cuegate_runner::Error::from)?;
+    if unpublished > 0 && !is_empty {
         let commits = plural(unpublished as u64, "commit");
         let from = base.unwrap_or("HEAD");
         notes.push(match finalize.merge {
@@ -96,6 +101,15 @@ fn check_finalize(
                 "`{from}` has {commits} that `{remote}` does not have; they are not pushed with the work"
             ),
         });
+    }
+    if let Some(into) = into {
+        let missing = asked.count_missing(into, "HEAD").map_err(cuegate_runner::Error::from)?;
+        if missing > 0 {
+            let commits = plural(missing as u64, "commit");
+            notes.push(format!(
+                "`{into}` of `{remote}` has {commits} that are not here; `git pull` first lets the run start from them"
+            ));
+        }
     }
     Ok(notes)
 }

@@ -46,6 +46,8 @@ pub struct Config {
     pub boundary: BoundaryConfig,
     /// `[worktree]`: where runs with a worktree of their own work.
     pub worktree: WorktreeConfig,
+    /// `[finalize]`: how the work of a run is published.
+    pub finalize: FinalizeConfig,
     /// `[sandbox]`: what the sandbox shows, passes on and limits.
     pub sandbox: SandboxConfig,
     /// `[takt]`: how TAKT workflows are read.
@@ -158,6 +160,25 @@ pub struct WorktreeConfig {
     /// Files that may be committed though they look like secrets, are very large or were installed: paths, with `*` as
     /// a wildcard.
     pub allow: Vec<String>,
+}
+
+/// `[finalize]`: how the work of a run is published.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FinalizeConfig {
+    /// What happens to the work if the branch that it is for went on meanwhile.
+    pub base_moved: BaseMoved,
+}
+
+/// What happens to the work of a run if the branch that it is for went on meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BaseMoved {
+    /// It is published as the gates saw it.
+    #[default]
+    Push,
+    /// The branch is merged into it, and it is published only if the gates pass on both together.
+    Update,
 }
 
 /// `[github]`.

@@ -33,6 +33,7 @@ mod leftovers;
 #[cfg(target_os = "linux")]
 mod mcp;
 mod more_agents;
+mod moved_base;
 mod on_github;
 mod on_postgres;
 mod otel;

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::{
-    ExecutorSettings, LocalExecutor, exit_of_finished, kept_programs::ProgramInput, run_blocking,
-    step_effects::StepEffectContext, wait_until,
+    ExecutorSettings, LocalExecutor, exit_of_finished, kept_programs::ProgramInput, proof::UnprovedTree,
+    run_blocking, step_effects::StepEffectContext, wait_until,
 };
 use crate::effect_plan::EffectPlan;
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
     },
     process,
     prompt_text::read_stored_text,
-    worktree::{clear_stale_locks, finalize},
+    worktree::{WorktreeError, clear_stale_locks, finalize},
 };
 
 /// The time limit of an effect program, the same as for validators.
@@ -39,7 +39,7 @@ const KEY: &str = "CUEGATE_EFFECT_KEY";
 impl LocalExecutor {
     /// Tries an effect. A program that was cut off is not started again.
     pub(super) async fn effect(
-        &self,
+        self: &Arc<Self>,
         command: EffectCommand,
         mut cut: watch::Receiver<bool>,
     ) -> Result<Option<CommandResult>, Error> {
@@ -74,7 +74,10 @@ impl LocalExecutor {
             }
             None => {
                 let began = std::time::Instant::now();
-                let result = self.built_in(&command).await?;
+                let result = match self.built_in(&command, cut).await {
+                    Err(Error::Tree(WorktreeError::Stopped)) => return Ok(None),
+                    result => result?,
+                };
                 (result, u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX))
             }
         };
@@ -91,7 +94,11 @@ impl LocalExecutor {
     }
 
     /// Tries an effect that needs no program of the definition.
-    async fn built_in(&self, command: &EffectCommand) -> Result<EffectResult, Error> {
+    async fn built_in(
+        self: &Arc<Self>,
+        command: &EffectCommand,
+        mut cut: watch::Receiver<bool>,
+    ) -> Result<EffectResult, Error> {
         let ExecutorSettings { run, home, work, branch, effects: plan, journal, trees, .. } = &self.setting;
         let effect = command.effect.clone();
         let note = home.command(run, effect.id).join("sent");
@@ -121,6 +128,8 @@ impl LocalExecutor {
             Some(Ok(github)) => EffectPlan { github: Some(Ok(github.with_fence(fence.clone()))), ..plan },
             _ => plan,
         };
+        let (executor, command) = (self.clone(), command.clone());
+        let runtime = tokio::runtime::Handle::current();
         run_blocking(move || {
             for folder in [&work, &repo] {
                 if let Some(since) = since {
@@ -145,7 +154,9 @@ impl LocalExecutor {
                 branch: &branch,
                 base: plan.base.as_deref(),
                 hooks: plan.hooks,
+                into: plan.into.as_deref(),
                 merges: plan.merges,
+                updates: plan.updates,
                 allowed: &plan.allowed,
                 claim: plan.claim.as_ref(),
             };
@@ -165,15 +176,27 @@ impl LocalExecutor {
                 return on_issue(&plan, &effect, &texts, (&run, url.as_deref(), unknown), &note);
             };
             fence().map_err(Error::Task)?;
+            let mut prove = |tree: &str, how: &str| {
+                let unproved = UnprovedTree {
+                    work: run_work.tree_to_commit()?,
+                    tree: tree.to_owned(),
+                    how: how.to_owned(),
+                };
+                match runtime.block_on(executor.prove(&command, &unproved, &mut cut)) {
+                    Err(Error::Tree(error)) => Err(error),
+                    Err(error) => Ok(Err(format!("the gates cannot run on the work{how}: {error}"))),
+                    Ok(proved) => Ok(proved),
+                }
+            };
             Ok(match &effect.kind {
                 EffectKind::Commit => of_git(finalize::commit_run_work(&at, run_work, &message)?),
                 EffectKind::Merge => {
                     // Runs of one project that end together merge one after the other.
                     let _lock = merge_lock(&merge_lock_file)?;
-                    of_git(finalize::merge_run_work(&repo, &at, run_work, &message, &note)?)
+                    of_git(finalize::merge_run_work(&repo, &at, run_work, &message, &note, &mut prove)?)
                 }
                 EffectKind::Push => {
-                    of_git(finalize::push_run_work(&repo, &at, run_work, &plan.remote, &message)?)
+                    of_git(finalize::push_run_work(&repo, &at, run_work, &plan.remote, &message, &mut prove)?)
                 }
                 _ => pull_request(&repo, &at, run_work, &plan)?,
             })
@@ -288,9 +311,15 @@ fn pull_request(
         let said = "the run started at no branch; name the target with `prTarget`".to_owned();
         return Ok(EffectResult::Failed { said });
     };
-    if !finalize::has_changes(repo, at, into, &plan.remote)? {
-        let said = format!("nothing to propose: `{into}` has every commit of the run");
-        return Ok(EffectResult::Done { said, url: None });
+    match finalize::has_changes(repo, at, into, &plan.remote)? {
+        Ok(true) => {}
+        Ok(false) => {
+            let said = format!("nothing to propose: `{into}` has every commit of the run");
+            return Ok(EffectResult::Done { said, url: None });
+        }
+        Err(why) => {
+            return Ok(EffectResult::Failed { said: format!("`{}` cannot be read: {why}", plan.remote) });
+        }
     }
     let mut body = plan.report.as_ref().map(|report| report()).unwrap_or_default();
     if let Some(issue) = plan.issue {

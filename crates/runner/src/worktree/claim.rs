@@ -3,14 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
 use super::error::WorktreeError;
-use super::finalize::{separate_git_failure, set_fallback_author, trim_output};
+use super::finalize::{pushed_ref, separate_git_failure, set_fallback_author, trim_output};
 use super::git::Git;
+use super::remote_heads::{REMOTE_MAX, fetch_objects, list_remote_refs};
 
-/// The time limit of one exchange with the remote.
-const REMOTE_MAX: Duration = Duration::from_secs(120);
 /// The line of a claim's message that says who claims, in the form `HOST BATCH TIME`.
 const TRAILER: &str = "Cuegate-Claim: ";
 
@@ -111,37 +109,18 @@ pub fn claimed_issues(
     Ok(found.map(|found| found.into_iter().filter_map(|(name, to)| Some((number(&name)?, to))).collect()))
 }
 
-/// The branches of a remote with their commits, by full name.
-///
-/// # Errors
-/// When git cannot be started; with the words of the remote when it cannot be asked.
-pub fn heads_of(
-    repo: &Path,
-    remote: &str,
-) -> Result<Result<BTreeMap<String, String>, String>, WorktreeError> {
-    list_remote_refs(repo, remote, "refs/heads/*")
-}
-
-fn list_remote_refs(
-    repo: &Path,
-    remote: &str,
-    pattern: &str,
-) -> Result<Result<BTreeMap<String, String>, String>, WorktreeError> {
-    let git = Git::new(repo).within(REMOTE_MAX);
-    let listed = match git.run(&["ls-remote", "--refs", "--", remote, pattern]) {
-        Ok(listed) => trim_output(listed),
-        Err(error) => return separate_git_failure(Err(error)).map(|why| Err(why.err().unwrap_or_default())),
-    };
-    let pairs = listed.lines().filter_map(|line| line.split_once('\t'));
-    Ok(Ok(pairs.map(|(commit, name)| (name.to_owned(), commit.to_owned())).collect()))
-}
-
-/// Whether a branch of the repository contains a commit.
+/// Whether a commit was pushed for a branch of the repository, or is on it.
 ///
 /// # Errors
 /// When git cannot be started.
 pub fn is_commit_on_branch(repo: &Path, branch: &str, commit: &str) -> Result<bool, WorktreeError> {
-    Git::new(repo).succeeds(&["merge-base", "--is-ancestor", commit, &format!("refs/heads/{branch}")])
+    let git = Git::new(repo);
+    for name in [format!("refs/heads/{branch}"), pushed_ref(branch)] {
+        if git.succeeds(&["merge-base", "--is-ancestor", commit, &name])? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether the repository has a commit to start from.
@@ -163,14 +142,10 @@ pub fn find_branch_holder(
     commit: &str,
 ) -> Result<BranchHolder, WorktreeError> {
     let git = Git::new(repo).within(REMOTE_MAX);
-    if !git.succeeds(&["cat-file", "-e", &format!("{commit}^{{commit}}")])? {
-        let from = format!("refs/heads/{branch}");
-        // Keeps the user's FETCH_HEAD.
-        let args =
-            ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", "--", remote, &from];
-        if separate_git_failure(git.run(&args))?.is_err() {
-            return Ok(BranchHolder::Unknown);
-        }
+    if !git.succeeds(&["cat-file", "-e", &format!("{commit}^{{commit}}")])?
+        && fetch_objects(&git, remote, &[&format!("refs/heads/{branch}")])?.is_err()
+    {
+        return Ok(BranchHolder::Unknown);
     }
     let shown = git.run(&["show", "--no-patch", "--format=%an%x00%cs%x00%s%x00%B", commit]);
     let Ok(shown) = shown.map(trim_output) else { return Ok(BranchHolder::Unknown) };

@@ -19,6 +19,7 @@ mod held_repository;
 mod hidden_files;
 mod merge;
 pub(crate) mod remote_branches;
+pub mod remote_heads;
 mod repository;
 mod restore;
 pub(crate) mod settings;

@@ -2,10 +2,10 @@
 
 use std::{path::Path, time::Duration};
 
-use super::claim;
 use super::error::{WorktreeError, io_at};
 use super::finalize::{separate_git_failure, set_fallback_author};
 use super::git::Git;
+use super::remote_heads::{fetch_objects, heads_of};
 
 /// The time limit of a fetch or a push.
 const REMOTE_MAX: Duration = Duration::from_secs(10 * 60);
@@ -99,7 +99,7 @@ fn merge_once(
 ) -> Result<RemoteMerge, WorktreeError> {
     let &RemoteBranches { remote, into, from } = branches;
     let git = set_fallback_author(Git::new(repo).within(REMOTE_MAX), repo)?;
-    let heads = match claim::heads_of(repo, remote)? {
+    let heads = match heads_of(repo, remote)? {
         Ok(heads) => heads,
         Err(why) => return Ok(RemoteMerge::Refused(format!("`{remote}` cannot be read: {why}"))),
     };
@@ -108,8 +108,7 @@ fn merge_once(
     let Some(ours) = head(into) else { return Ok(missing(into)) };
     let Some(theirs) = head(from) else { return Ok(missing(from)) };
     let refs = [into, from].map(|branch| format!("refs/heads/{branch}"));
-    let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", remote, &refs[0], &refs[1]];
-    if let Err(why) = separate_git_failure(git.run(&fetch))? {
+    if let Err(why) = fetch_objects(&git, remote, &[&refs[0], &refs[1]])? {
         return Ok(RemoteMerge::Refused(format!("`{remote}` cannot be fetched: {why}")));
     }
     if git.succeeds(&["merge-base", "--is-ancestor", &theirs, &ours])? {
@@ -195,7 +194,7 @@ fn create_once(
     from: &str,
 ) -> Result<Result<bool, String>, WorktreeError> {
     let git = Git::new(repo).within(REMOTE_MAX);
-    let heads = match claim::heads_of(repo, remote)? {
+    let heads = match heads_of(repo, remote)? {
         Ok(heads) => heads,
         Err(why) => return Ok(Err(format!("`{remote}` cannot be read: {why}"))),
     };
@@ -205,9 +204,7 @@ fn create_once(
     let Some(commit) = heads.get(&format!("refs/heads/{from}")) else {
         return Ok(Err(format!("`{remote}` has no branch `{from}` to make `{name}` from")));
     };
-    let refs = format!("refs/heads/{from}");
-    let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", remote, &refs];
-    if let Err(why) = separate_git_failure(git.run(&fetch))? {
+    if let Err(why) = fetch_objects(&git, remote, &[&format!("refs/heads/{from}")])? {
         return Ok(Err(format!("`{remote}` cannot be fetched: {why}")));
     }
     // Only if nobody has made it meanwhile.

@@ -115,6 +115,14 @@ impl Trees {
         tree
     }
 
+    /// The tree `tree` with what differs between two others: their entries in the second one.
+    ///
+    /// # Errors
+    /// Neither the state dir nor the repository knows one of the trees.
+    pub fn with_difference(&self, tree: &str, from: &str, to: &str) -> Result<String, WorktreeError> {
+        self.revert_edits(tree, self.edits(to, from)?.iter())
+    }
+
     /// The tree `tree` with the entries that `other` has at `paths`; none where that has none.
     ///
     /// # Errors

@@ -61,7 +61,9 @@ impl Run {
             branch: "cuegate/r1",
             base: Some("main"),
             hooks: false,
+            into: None,
             merges: true,
+            updates: false,
             allowed: &[],
             claim: None,
         };
@@ -71,9 +73,15 @@ impl Run {
         }
         let again = finalize::commit_run_work(&at, &work, "the work").unwrap();
         assert_eq!(again.unwrap(), "nothing was left to commit");
-        let merged =
-            finalize::merge_run_work(&self.repo.root, &at, &work, "merge", &self.repo.state().join("begun"))
-                .unwrap();
+        let merged = finalize::merge_run_work(
+            &self.repo.root,
+            &at,
+            &work,
+            "merge",
+            &self.repo.state().join("begun"),
+            &mut |_, _| panic!(),
+        )
+        .unwrap();
         (committed, Some(merged))
     }
 

@@ -10,12 +10,13 @@ use super::super::error::{WorktreeError, io_at};
 use super::super::git::{Git, build_git_error};
 use super::super::repository::Repository;
 use super::contents::{RunWork, list_names};
-use super::{Branches, Outcome, check_branch, has_work, separate_git_failure, set_fallback_author};
+use super::{Branches, Outcome, Prove, check_branch, has_work, separate_git_failure, set_fallback_author};
 use crate::beneath::{FolderHandle, is_missing};
 
 /// Merges the branch of the run into its base. The merge is computed without touching any working tree. The base moves
 /// only by a fast-forward, and where it is checked out only if no tracked file of that working tree is changed; otherwise
-/// the merge stays on the branch of the run. `begun` is a file that notes that a working tree is being moved.
+/// the merge stays on the branch of the run. `begun` is a file that notes that a working tree is being moved. If the base went
+/// on, and the gates are to see that, the merge is made only after `prove`.
 ///
 /// # Errors
 /// When git cannot be started. `git merge-tree --write-tree` needs git 2.38.
@@ -25,6 +26,7 @@ pub fn merge_run_work(
     work: &RunWork<'_>,
     message: &str,
     begun: &Path,
+    prove: Prove<'_>,
 ) -> Result<Outcome, WorktreeError> {
     if let Err(why) = check_branch(repo, at, work)? {
         return Ok(Err(why));
@@ -32,7 +34,7 @@ pub fn merge_run_work(
     if !has_work(repo, at, work)? {
         return Ok(Ok("nothing to merge: the run changed nothing".to_owned()));
     }
-    merge_branch(repo, at, message, begun)
+    merge_branch(repo, at, message, begun, prove)
 }
 
 fn merge_branch(
@@ -40,6 +42,7 @@ fn merge_branch(
     at: &Branches<'_>,
     message: &str,
     begun: &Path,
+    prove: Prove<'_>,
 ) -> Result<Outcome, WorktreeError> {
     let Some(base) = at.base else {
         return Ok(Err(format!("the run started at no branch; merge `{}` by hand", at.branch)));
@@ -52,8 +55,12 @@ fn merge_branch(
     if git.succeeds(&["merge-base", "--is-ancestor", &own, &onto])? {
         return Ok(Ok(format!("`{base}` has it")));
     }
+    let mut remark = String::new();
     if !git.succeeds(&["merge-base", "--is-ancestor", &onto, &own])? {
         // The base went on meanwhile.
+        let count: u64 =
+            git.word(&["rev-list", "--count", &format!("{own}..{onto}")])?.parse().unwrap_or_default();
+        let commits = if count == 1 { "a commit".to_owned() } else { format!("{count} commits") };
         let tree = match merged_tree(&git, &onto, &own)? {
             Ok(tree) => tree,
             Err(files) => {
@@ -63,6 +70,13 @@ fn merge_branch(
                 )));
             }
         };
+        remark = format!(", which went on by {commits} meanwhile");
+        if at.updates {
+            match prove(&tree, &format!(", with {commits} of `{base}` merged into it"))? {
+                Ok(proved) => remark.push_str(&proved),
+                Err(why) => return Ok(Err(format!("{why}; `{base}` was not moved"))),
+            }
+        }
         let commit = ["commit-tree", "--no-gpg-sign", "-p", &onto, "-p", &own, "-m", message, &tree];
         let commit = set_fallback_author(git.clone(), repo)?.word(&commit)?;
         if let Err(why) =
@@ -79,7 +93,7 @@ fn merge_branch(
     let Some(checkout) = checkout_of(repo, &onto)?.filter(|path| path.is_dir()) else {
         // Compares with the old value, so that nothing that came meanwhile is lost.
         let moved = separate_git_failure(git.run(&["fetch", "--quiet", ".", &format!("{own}:{onto}")]))?;
-        return Ok(moved.map(|()| format!("merged into `{base}`")));
+        return Ok(moved.map(|()| format!("merged into `{base}`{remark}")));
     };
     let tree = Git::new(&checkout);
     if begun.exists() {
@@ -108,7 +122,7 @@ fn merge_branch(
             at.branch
         )));
     }
-    Ok(separate_git_failure(moved)?.map(|()| format!("merged into `{base}`")))
+    Ok(separate_git_failure(moved)?.map(|()| format!("merged into `{base}`{remark}")))
 }
 
 /// The untracked files that a merge would overwrite, from the words of git.
@@ -271,11 +285,13 @@ mod tests {
                 branch: "work",
                 base: Some("main"),
                 hooks: false,
+                into: None,
                 merges: true,
+                updates: false,
                 allowed: &[],
                 claim: None,
             };
-            let merged = merge_branch(root, &at, "merge", &begun).unwrap().unwrap();
+            let merged = merge_branch(root, &at, "merge", &begun, &mut |_, _| panic!()).unwrap().unwrap();
             let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
             if changed_by_user {
                 assert!(merged.contains("was not moved"), "{merged}");

@@ -19,10 +19,15 @@ pub use commit::commit_run_work;
 pub use contents::RunWork;
 pub use merge::merge_run_work;
 use merge::merged_tree;
-pub use push::{has_changes, has_work, push_run_work, unpublished_commits};
+pub(in crate::worktree) use push::pushed_ref;
+pub use push::{has_changes, has_work, push_run_work};
 
 /// What a step did, or why it cannot be done.
 pub type Outcome = Result<String, String>;
+
+/// Runs the gates of the run on a tree that they have not seen. It gets the tree of a commit, and how that differs from the
+/// work, in words. Returns what to say of it, or which gate fails.
+pub type Prove<'p> = &'p mut dyn FnMut(&str, &str) -> Result<Outcome, WorktreeError>;
 
 /// The branches of a run.
 #[derive(Debug, Clone)]
@@ -32,10 +37,14 @@ pub struct Branches<'b> {
     pub branch: &'b str,
     /// The branch from which that started.
     pub base: Option<&'b str>,
+    /// The branch that a pull request changes, if it is another.
+    pub into: Option<&'b str>,
     /// Whether hooks of the repository run.
     pub hooks: bool,
     /// Whether the run merges its work into the base.
     pub merges: bool,
+    /// Whether a base that moved on is merged into what is published.
+    pub updates: bool,
     /// Files that may be committed though they look like secrets, or are very large.
     pub allowed: &'b [String],
     /// The claim on the remote that its work replaces.
@@ -50,6 +59,11 @@ impl Branches<'_> {
     /// The name of its branch on the remote.
     pub fn on_remote(&self) -> &str {
         self.claim.map_or(self.branch, |claim| &claim.branch)
+    }
+
+    /// The branch on the remote that the work is for.
+    fn target(&self) -> Option<&str> {
+        self.into.or(self.base)
     }
 
     /// Git in a folder, with the hooks of the repository if they are wanted.

@@ -12,8 +12,9 @@ use crate::{Failure, text_file};
 
 /// Settings that change what a run costs, how long it waits or what is kept, and nothing of what agents, commands and this
 /// program may do. All others may widen that: a key that is not known here counts as one.
-const HARMLESS: [&str; 14] = [
+const HARMLESS: [&str; 15] = [
     "budget.",
+    "finalize.",
     "models.",
     "prices.",
     "retention.",
