@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// A process id alone is not enough: it is reused after the process ends and only has a meaning within one container,
 /// boot and machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Owner {
     /// The process id within `namespace`.
     pub pid: u32,
@@ -24,7 +24,21 @@ pub struct Owner {
     pub namespace: String,
     /// The name of the machine.
     pub host: String,
+    /// What the lock of its run says, where process ids say nothing.
+    #[serde(skip)]
+    pub seen: Option<Liveness>,
 }
+
+impl PartialEq for Owner {
+    /// Whether it is the same process, whatever was seen of it.
+    fn eq(&self, other: &Self) -> bool {
+        let is_same_place =
+            self.boot == other.boot && self.namespace == other.namespace && self.host == other.host;
+        is_same_place && self.pid == other.pid && self.started == other.started
+    }
+}
+
+impl Eq for Owner {}
 
 /// Whether an [`Owner`] still lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,11 +71,24 @@ impl Owner {
                 .map(|target| target.to_string_lossy().into_owned())
                 .unwrap_or_default(),
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            seen: None,
         }
+    }
+
+    /// Whether its process id means something to the calling process.
+    pub fn is_here(&self) -> bool {
+        let here = Self::current();
+        !self.boot.is_empty() && self.boot == here.boot && self.namespace == here.namespace
     }
 
     fn liveness_from(&self, here: &Self) -> Liveness {
         let boots_known = !self.boot.is_empty() && !here.boot.is_empty();
+        if boots_known
+            && !(self.boot == here.boot && self.namespace == here.namespace)
+            && let Some(seen) = self.seen
+        {
+            return seen;
+        }
         // The same boot is the same kernel, whatever its name is now or in a container.
         if !(boots_known && self.boot == here.boot) {
             if self.host != here.host {

@@ -113,6 +113,7 @@ impl LeaseState {
             boot: boot.to_owned(),
             namespace: namespace.to_owned(),
             host: host.to_owned(),
+            seen: None,
         };
         Some(LeaseState { token, owner: Some(owner) })
     }

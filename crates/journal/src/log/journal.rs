@@ -149,7 +149,7 @@ impl LogJournal {
             let log = RunLog::open(&folder, &run, false)?
                 .ok_or_else(|| self.explain_missing(&run, Error::NoSuchRun { run: run.clone() }))?;
             (summary.created_at_ms, created_ns) = log.created();
-            summary.owner = log.read_lease()?.owner;
+            summary.owner = log.read_holder(false)?.map(|lease| lease.owner);
             summary.has_records = log.has_records()?;
             Ok(())
         };
@@ -251,7 +251,7 @@ impl Journal for LogJournal {
     }
 
     fn holder(&self, run: &RunId) -> Result<Option<Lease>, Error> {
-        self.read_log(run, |log| Ok(log.read_lease()?.lease(run)))
+        self.read_log(run, |log| log.read_holder(matches!(self.access, Access::Write { .. })))
     }
 
     fn post(&self, run: &RunId, at_ms: i64, body: &[u8]) -> Result<MessageId, Error> {

@@ -11,6 +11,7 @@ mod count_file;
 mod file_io;
 mod frame;
 mod header;
+mod held_lock;
 mod inbox;
 mod journal;
 mod log_copy;

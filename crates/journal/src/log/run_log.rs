@@ -16,6 +16,7 @@ use super::file_io::{
 };
 use super::frame::{BlobPlace, Frame, encode_frame, place_blobs};
 use super::header::{HEADER_LENGTH, LEASE_OFFSET, LeaseState, LogIdentity, SECTOR, VERSION};
+use super::held_lock;
 use super::inbox::Inbox;
 use super::log_copy::LogCopy;
 use super::reader::{Cursor, Found, FrameReader};
@@ -181,6 +182,16 @@ impl RunLog {
         Err(self.damaged("its lease does not match its checksum".to_owned()))
     }
 
+    /// The lease, if the run is held, with what its lock says of the holder. `may_write`: a file may be made to learn the time
+    /// of the server.
+    pub(super) fn read_holder(&self, may_write: bool) -> Result<Option<Lease>, Error> {
+        let Some(mut lease) = self.read_lease()?.lease(&self.run) else { return Ok(None) };
+        if !lease.owner.is_here() {
+            lease.owner.seen = held_lock::see_holder(&self.folder, &lease.owner, may_write);
+        }
+        Ok(Some(lease))
+    }
+
     fn write_lease(&self, state: &LeaseState, is_synced: bool) -> Result<(), Error> {
         let sector = state.encode(&self.run).ok_or_else(|| Error::TooLong { run: self.run.clone() })?;
         self.file.write_all_at(&sector, LEASE_OFFSET).map_err(io_error(&self.path, "write"))?;
@@ -194,11 +205,14 @@ impl RunLog {
     pub(super) fn acquire(&mut self, owner: &Owner, is_synced: bool) -> Result<Lease, Error> {
         self.refuse_newer()?;
         let _lock = FileLock::take(&self.file, &self.path, "acquire a lease")?;
-        let held = self.read_lease()?;
-        if let Some(lease) = held.lease(&self.run)
+        if let Some(lease) = self.read_holder(true)?
             && lease.owner.liveness() != Liveness::Dead
         {
             return Err(Error::Held { lease: Box::new(lease) });
+        }
+        let held = self.read_lease()?;
+        if *owner == Owner::current() {
+            held_lock::lock_run(&self.folder)?;
         }
         let taken = LeaseState { token: held.token + 1, owner: Some(owner.clone()) };
         self.write_lease(&taken, is_synced)?;
@@ -213,6 +227,9 @@ impl RunLog {
         let held = self.read_lease()?;
         if held.token != lease.token || held.owner.is_none() {
             return Ok(());
+        }
+        if held.owner.as_ref() == Some(&Owner::current()) {
+            held_lock::unlock_run(&self.folder);
         }
         if self.zeroed.take().is_some() {
             self.refresh_index()?;
@@ -229,6 +246,7 @@ impl RunLog {
         if held.owner.is_none() || held.token != lease.token {
             return Err(Error::LeaseLost { run: self.run.clone(), token: lease.token });
         }
+        held_lock::unlock_run(&self.folder);
         remove_folder_if_there(to)?;
         fs::rename(&self.folder, to).map_err(io_error(&self.folder, "move"))
     }

