@@ -29,6 +29,7 @@ pub struct Case<'f> {
 pub fn started(flow: &Flow) -> RunStarted {
     let on_issue = flow.conduct.issue.is_some();
     RunStarted {
+        hidden: Default::default(),
         machine: None,
         key: None,
         budget: Budget::default(),
@@ -229,7 +230,7 @@ pub fn respond(case: &Case<'_>, seed: u64, command: &Command) -> Completion {
         Command::Read(read) => {
             let nth = answers_of(case, &read.step);
             let result = match roll(seed, &format!("read {} {nth}", read.step)) % 6 {
-                0 => ReadResult::Failed { why: format!("no answer {nth}"), may_pass: true },
+                0 => ReadResult::Failed { why: format!("no answer {nth}"), may_pass: true, limit: None },
                 _ => ReadResult::Done { values: Some(serde_json::json!({})), duration_ms: 1 },
             };
             Completion::Read { id, result }

@@ -205,7 +205,7 @@ fn list_trees(journal: &dyn Journal, run: &RunId) -> Result<Vec<String>, Failure
     Ok(trees)
 }
 
-/// Removes the secret that marks texts of agents in prompts. No decision depends on it.
+/// Removes the secret that marks texts of agents in prompts. A replay compares without what is made from it.
 fn drop_fence_key(record: &mut Value) {
     let events = record.get_mut("events").and_then(Value::as_array_mut);
     for event in events.into_iter().flatten().filter_map(Value::as_object_mut) {

@@ -1,8 +1,8 @@
 //! Connects a run with GitHub: finds the repository and the token, and reads the issue that the run works on.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
+use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc};
 
-use cuegate_engine::{FenceKey, FinalizePlan, GithubTarget, RunStarted};
+use cuegate_engine::{FenceKey, FinalizePlan, GithubTarget, HiddenText, RunStarted, remove_hidden_markdown};
 use cuegate_flow::model::{
     Act, BlobRef, Flow, Reaction, ReadKind, Resource, Step, StepId, SystemEffectKind, Verdict,
 };
@@ -226,6 +226,8 @@ pub struct IssueTexts {
     pub title: String,
     /// Whether it is a pull request.
     pub is_pull_request: bool,
+    /// What was hidden in its texts, and removed.
+    pub hidden: HiddenText,
 }
 
 /// Reads an issue, or with `review` a pull request with its reviews.
@@ -236,6 +238,10 @@ pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTex
     let failed = |error: GithubError| {
         let what = if review { "pull request" } else { "issue" };
         let message = format!("{what} #{number} of {} cannot be read: {error}", client.repository());
+        if matches!(error, GithubError::Limited { .. }) {
+            let hint = "no agent was called; start it later, or let it wait longer: `wait_max` in `[run]`";
+            return Failure { hint: Some(hint.to_owned()), ..Failure::environment(message) };
+        }
         let hint = match error {
             GithubError::Unreachable { .. } | GithubError::Broken { .. } | GithubError::Server { .. } => {
                 "no agent was called; check the network and try again"
@@ -259,7 +265,16 @@ pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTex
         comment.body.as_deref().is_some_and(|body| body.trim_start().starts_with("<!-- cuegate run "))
     };
     let fence_key = FenceKey::new(random_token());
+    let hidden = Cell::new(HiddenText::default());
+    let see = |text: &str| {
+        let (text, removed) = remove_hidden_markdown(text);
+        let mut all = hidden.get();
+        all += removed;
+        hidden.set(all);
+        text
+    };
     let data = |label: &str, text: &str| {
+        let text = see(text);
         let text = text.trim();
         // Names of files and users are data as well.
         let label: String = label.chars().filter(|c| !c.is_control() && !"\"<>".contains(*c)).collect();
@@ -298,7 +313,8 @@ pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTex
         ("issue_content", content),
     ]);
     let (closed, is_pull_request) = (issue.state == "closed", issue.pull_request.is_some());
-    Ok(IssueTexts { task, variables, closed, title: issue.title, is_pull_request })
+    let (title, _) = remove_hidden_markdown(&issue.title);
+    Ok(IssueTexts { task, variables, closed, title, is_pull_request, hidden: hidden.get() })
 }
 
 /// The number in the parameter `issue` of a run.

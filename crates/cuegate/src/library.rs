@@ -17,6 +17,7 @@ use crate::agents::{AgentQuery, AgentWishes, RunAgents, plan_run_agents};
 use crate::before_start::start_checks::check_start;
 use crate::cli::params;
 use crate::definition::{DiskFiles, Location, find_definition};
+use crate::run::finalize_plan::finalize_of;
 use crate::run::start_run::{Host, RunRequest};
 use crate::run::{leftovers, sandbox_setup, start_run};
 use crate::shared_journal::PostgresStore;
@@ -313,7 +314,7 @@ pub async fn run_async(
         return Err(Failure::usage("the definition needs a task", "set it with `RunOptions::task`"));
     }
     wishes.issue = github::issue_of(&wishes.params);
-    let finalize = start_run::finalize_of(&definition.read, &wishes);
+    let finalize = finalize_of(&definition.read, &wishes);
     wishes.github = github::connect_run(&definition.root, &config, &flow, &wishes, &finalize)?;
     start_run::nothing_missing(&flow, &wishes)?;
     let apart = wishes.worktree || definition.read.settings.worktree.enabled;

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     agents::{AgentChoice, AgentPlan},
     budget::Budget,
-    fence_key::FenceKey,
+    foreign::fence_key::FenceKey,
+    foreign::hidden_text::HiddenText,
     place::{Machine, Place, RunMoved, TreeState},
     run::{FollowUpMessage, JudgedAnswer},
 };
@@ -394,6 +395,9 @@ pub struct RunStarted {
     /// The validators that failed before the first ask.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_before: Vec<String>,
+    /// What was hidden in the task, and in the texts of the issue, and removed.
+    #[serde(default, skip_serializing_if = "HiddenText::is_empty")]
+    pub hidden: HiddenText,
     /// Where it works.
     pub place: Place,
     /// The working tree at the start, in a git repository.

@@ -37,7 +37,7 @@ mod decide;
 mod effect;
 mod event;
 mod event_types;
-mod fence_key;
+mod foreign;
 mod pending;
 mod place;
 mod prompt;
@@ -73,7 +73,7 @@ pub use completion_state::{
     ConditionState, POLL_INTERVAL_MS, PendingProbes, has_keyword, has_reached_max, has_required_fields,
     has_signal,
 };
-pub use decide::{Decision, decide};
+pub use decide::{Decision, decide, limit_wait_ms};
 pub use effect::{
     Delay, Effect, EffectClass, EffectDelayed, EffectFinished, EffectKind, EffectState, EffectsRequested,
     FinalizePlan, IssueClaim, Phase, RunEnd, comment_text,
@@ -84,7 +84,8 @@ pub use event_types::{
     PendingEntry, PromptPart, RecordedLoadOptions, Remedy, RowEnd, RunForked, RunResumed, RunStarted,
     SourceBlob, StepAnswer, SuspensionCause, ToolCall, ToolResult, WaitKind,
 };
-pub use fence_key::FenceKey;
+pub use foreign::fence_key::FenceKey;
+pub use foreign::hidden_text::{HiddenText, remove_hidden_characters, remove_hidden_markdown};
 pub use pending::list_pending_commands;
 pub use place::{Machine, Place, RunMoved, StatePack, TreeState};
 pub use prompt::{Failure, render_template};
@@ -97,6 +98,6 @@ pub use run::{
     Work,
 };
 pub use system::{
-    EffectValues, PendingReads, ReadCommand, ReadResult, ReadsDone, ReadsRequested, StepEffect,
+    EffectValues, PendingReads, ReadCommand, ReadLimit, ReadResult, ReadsDone, ReadsRequested, StepEffect,
     StepEffectKind, StepEffectsRequested,
 };

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A request for what a step reads.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ReadsRequested {
     pub step: Str,
     /// The earliest time, in milliseconds since 1970.
@@ -26,6 +26,9 @@ pub struct ReadsRequested {
     /// How often it failed before.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub faults: u32,
+    /// How often a server limited the rate of requests before.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub limits: u32,
     /// Why it is tried again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -120,7 +123,17 @@ pub enum ReadResult {
         why: String,
         /// Whether it may succeed later.
         may_pass: bool,
+        /// What a server asks for that limits the rate of requests.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<ReadLimit>,
     },
+}
+
+/// A limit of the rate of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadLimit {
+    /// The time to wait that the server asks for, in milliseconds.
+    pub after_ms: Option<u64>,
 }
 
 /// What a step waits for that reads.
@@ -130,14 +143,17 @@ pub struct PendingReads {
     pub seq: u64,
     /// How often it failed.
     pub faults: u32,
+    /// How often a server limited the rate of requests.
+    pub limits: u32,
     /// The earliest time, in milliseconds since 1970.
     pub not_before_ms: Option<i64>,
 }
 
 impl Run {
     pub(crate) fn reads_requested(&mut self, request: &ReadsRequested) {
-        let ReadsRequested { not_before_ms, faults, .. } = request;
-        let reads = PendingReads { seq: self.seq, faults: *faults, not_before_ms: *not_before_ms };
+        let ReadsRequested { not_before_ms, faults, limits, .. } = request;
+        let reads =
+            PendingReads { seq: self.seq, faults: *faults, limits: *limits, not_before_ms: *not_before_ms };
         if let Some(node) = &mut self.progress.node {
             node.work = Work::Reading(reads);
         }

@@ -46,8 +46,8 @@ pub use error::Error;
 pub use executor::{CommandFuture, CommandResult, Executor, TreeInspection};
 pub use http::{get_status, post_json};
 pub use local::{
-    CalledAgent, CalledAgents, ExecutorSettings, FormerProviders, LocalExecutor, WITHIN_VARIABLE, put_back,
-    state_of, state_with,
+    CalledAgent, CalledAgents, ExecutorSettings, FormerProviders, LocalExecutor, RUN_VARIABLE,
+    WITHIN_VARIABLE, put_back, state_of, state_with,
 };
 pub use poll::check_polled_path;
 pub use prompt_text::{join_prompt_parts, read_stored_text};

@@ -16,7 +16,7 @@ mod step_effects;
 mod tool_log;
 
 use crate::effect_plan::EffectPlan;
-pub use ask::WITHIN_VARIABLE;
+pub use ask::{RUN_VARIABLE, WITHIN_VARIABLE};
 pub use called_agent::{CalledAgent, CalledAgents};
 use command_git::{CommandGuard, SharedGit, SharedHeld, agent_git, lock_shared};
 
@@ -188,7 +188,8 @@ impl LocalExecutor {
         let value = |(name, blob): &(Str, BlobRef)| {
             Ok((name.to_string().into(), read_stored_text(journal, &self.setting.run, blob)?.into()))
         };
-        let env = command.values.iter().map(value).collect::<Result<_, Error>>()?;
+        let mut env = command.values.iter().map(value).collect::<Result<Vec<_>, Error>>()?;
+        env.push((RUN_VARIABLE.into(), self.setting.run.as_str().into()));
         let launch = Launch {
             env,
             args: vec!["-c".into(), script_of_command(command).into()],

@@ -97,7 +97,7 @@ fn draw_head(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
     );
     let third = match (&view.state, &view.reason) {
         (RunState::Ended(_) | RunState::Suspended(_), Some(reason)) => clean_to_one_line(reason),
-        _ => clean_to_one_line(view.task.as_deref().unwrap_or_default()),
+        _ => clean_to_one_line(&view.subject().unwrap_or_default()),
     };
     let dim = Style::new().add_modifier(Modifier::DIM);
     let lines = vec![Line::from(first), Line::raw(progress), Line::styled(third, dim)];

@@ -64,6 +64,7 @@ pub fn pull_request_text(view: &RunView, texts: Texts<'_>) -> String {
         render_visits(view),
         contents,
         render_totals(view),
+        render_hidden_text(view),
         lines.join("\n"),
     ];
     let page: Vec<String> = sections.into_iter().filter(|section| !section.is_empty()).collect();
@@ -117,8 +118,17 @@ fn render_task(view: &RunView) -> String {
         None | Some("") => String::new(),
         Some(task) => {
             let lines: Vec<String> = clean_lines(task).lines().map(|line| format!("> {line}")).collect();
-            format!("## Task\n\n{}", lines.join("\n"))
+            let parts = ["## Task".to_owned(), render_hidden_text(view), lines.join("\n")];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
         }
+    }
+}
+
+/// What nobody saw of the task.
+fn render_hidden_text(view: &RunView) -> String {
+    match view.hidden.is_empty() {
+        true => String::new(),
+        false => format!("Hidden text was removed: {}.", view.hidden),
     }
 }
 

@@ -29,8 +29,11 @@ const DENIED_MAX: usize = 3;
 pub fn render_run_end(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: Option<&str>) -> Vec<String> {
     let mut lines = describe_run_outcome(view, zone);
     let done = view.state == RunState::Ended(EndState::Completed);
-    if let Some(task) = &view.task {
-        lines.push(format_labelled_line("task", &shorten_end(&clean_to_one_line(task), TASK_COLUMNS)));
+    if let Some(subject) = view.subject() {
+        lines.push(format_labelled_line("task", &shorten_end(&clean_to_one_line(&subject), TASK_COLUMNS)));
+    }
+    if !view.hidden.is_empty() {
+        lines.push(format_labelled_line("hidden", &format!("{} removed from the task", view.hidden)));
     }
     // Only the failure that the run ended with: if a visit ended later, that one tells why.
     let is_last = |seq: u64| view.rows.last().is_none_or(|row| row.seq <= seq);

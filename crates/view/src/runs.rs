@@ -56,7 +56,7 @@ impl RunRow {
         RunRow {
             run: run.run.clone(),
             flow: run.flow.to_string(),
-            task: run.task.clone(),
+            task: run.subject(),
             state: run.state.as_str().to_owned(),
             standing: describe_run_state(run),
             live: run.died().then_some(false),

@@ -29,8 +29,8 @@ const LAST: usize = 5;
 pub fn render_status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone) -> String {
     let mut lines = vec![format!("{}  run {}", view.flow, view.run)];
     let mut put = |label: &str, text: String| lines.push(format_labelled_line(label, &text));
-    if let Some(task) = &view.task {
-        put("task", shorten_end(&clean_to_one_line(task), TASK_COLUMNS));
+    if let Some(subject) = view.subject() {
+        put("task", shorten_end(&clean_to_one_line(&subject), TASK_COLUMNS));
     }
     put("state", view.standing());
     if let Some(reason) = &view.reason {

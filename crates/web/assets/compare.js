@@ -47,7 +47,7 @@ export async function comparePage(main, [first, second]) {
     ["State", (one) => badge(one.run), (one) => one.run.state],
     ["Reason", (one) => one.run.reason ?? "–"],
     ["Definition", (one) => one.run.flow],
-    ["Task", (one) => one.run.task ?? "–"],
+    ["Task", (one) => (one.run.issue ? `#${one.run.issue.number} ${one.run.issue.title}` : one.run.task ?? "–")],
     ["Model", (one) => one.run.model ?? "–"],
     ["Time", took],
     ["Iterations", (one) => count(one.run.iterations)],

@@ -175,7 +175,7 @@ export async function runPage(main, parts, session) {
     const reason = run.reason && run.waiting?.kind !== "person" && !(isDone && run.proof) && h("p", { class: "reason" }, inCode(run.reason));
     show(info,
       h("h1", {}, run.flow, " ", h("code", {}, run.run)), badge(run),
-      run.task && h("p", { class: "task" }, run.task),
+      (run.issue || run.task) && h("p", { class: "task" }, run.issue ? `#${run.issue.number} ${run.issue.title}` : run.task),
       reason, result,
       run.summary && h("div", { class: "summary" }, run.summary),
       h("dl", {}, facts.filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value || "–")))),

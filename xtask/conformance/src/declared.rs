@@ -44,7 +44,7 @@ mod tests {
     /// Every deviation cites its decision: a section of a document, or a rule that the page lists.
     #[test]
     fn every_deviation_cites_its_authority() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/internals/deviations.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/deviations.md");
         let page = std::fs::read_to_string(path).unwrap();
         let (_, after) = page.split_once("## Decisions of this project").unwrap();
         let rules: Vec<&str> = after

@@ -16,7 +16,7 @@ use cuegate_engine::{
     StopKind, TakenTask, WaitKind,
 };
 use cuegate_flow::model::BlobRef;
-use cuegate_journal::{Journal, RunId, log::Durability};
+use cuegate_journal::{Journal, Liveness, RunId, log::Durability};
 use cuegate_runner::{BatchWriter, StateDir};
 use cuegate_view::RunState;
 use tokio::{
@@ -48,6 +48,8 @@ pub struct Worker<'t> {
     children: BTreeMap<String, Child>,
     /// The keys of tasks whose runs are continued first.
     left: VecDeque<String>,
+    /// Whether runs are continued of whose process nobody here can see whether it lives.
+    takes_over: bool,
     /// Turns true when the user wants it to stop.
     stop: watch::Receiver<bool>,
     tell: &'t mut dyn FnMut(BatchMessage<'_>),
@@ -91,24 +93,30 @@ impl<'t> Worker<'t> {
         })
     }
 
-    /// Resumes a batch.
+    /// Resumes a batch. `takes_over`: also if nobody here can see whether its former process lives.
     ///
     /// # Errors
     /// When another process works on it, or the journal refuses.
     pub fn resume(
-        home: &StateDir,
-        runs: Arc<dyn Journal>,
-        queue: Queue,
+        parts: (&StateDir, Arc<dyn Journal>, Queue),
         id: RunId,
+        takes_over: bool,
         stop: watch::Receiver<bool>,
         tell: &'t mut dyn FnMut(BatchMessage<'_>),
     ) -> Result<Worker<'t>, Failure> {
-        let mut worker = Worker::open((home, runs, queue), stop, tell, |batches| {
+        let mut worker = Worker::open(parts, stop, tell, |batches| {
+            if takes_over
+                && let Some(lease) = batches.holder(&id)?
+                && lease.owner.liveness() == Liveness::Unknown
+            {
+                batches.release(&lease)?;
+            }
             let mut writer =
                 BatchWriter::open(batches, &id).map_err(|error| explain_held_batch(&id, error))?;
             writer.write(BatchEvent::BatchResumed { program: env!("CARGO_PKG_VERSION").to_owned() })?;
             Ok((id, writer))
         })?;
+        worker.takes_over = takes_over;
         worker.find_what_is_left();
         Ok(worker)
     }
@@ -133,6 +141,7 @@ impl<'t> Worker<'t> {
             writer,
             children: BTreeMap::new(),
             left: VecDeque::new(),
+            takes_over: false,
             stop,
             tell,
             _lock: lock,
@@ -250,7 +259,12 @@ fn explain_held_batch(id: &RunId, error: cuegate_runner::Error) -> Failure {
     match error {
         cuegate_runner::Error::Journal(cuegate_journal::Error::Held { lease }) => Failure::usage(
             format!("another process works on batch {id}: {}", lease.owner),
-            "`cuegate work --show` prints its tasks; Ctrl-C ends it there",
+            match lease.owner.liveness() {
+                Liveness::Unknown => {
+                    "if its container or machine is gone: `cuegate work --resume --take-over`".to_owned()
+                }
+                _ => "`cuegate work --show` prints its tasks; Ctrl-C ends it there".to_owned(),
+            },
         ),
         error => error.into(),
     }

@@ -402,6 +402,13 @@ fn find_proposals(
     Ok(found)
 }
 
+/// Whether a process that is known to live goes on with a run.
+fn is_worked_on(runs: &dyn Journal, run: &str) -> Result<bool, String> {
+    let Ok(id) = run.parse::<RunId>() else { return Ok(false) };
+    let holder = runs.holder(&id).map_err(|error| format!("run {run} cannot be read: {error}"))?;
+    Ok(holder.is_some_and(|lease| lease.owner.liveness() == Liveness::Alive))
+}
+
 /// The runs of earlier batches of the same definition on the tasks of the same file.
 fn runs_before(known: &QueueContext<'_>, source: &QueueSource) -> Result<Vec<EarlierRun>, String> {
     let mut before = Vec::new();
@@ -422,7 +429,8 @@ fn runs_before(known: &QueueContext<'_>, source: &QueueSource) -> Result<Vec<Ear
             let is = is?;
             if is.stop != StopKind::NotStarted {
                 let (task, run) = (taken.task.key.clone(), run.clone());
-                before.push(EarlierRun { task, run, state: is.state });
+                let is_stuck = is.stop == StopKind::Suspended && !is_worked_on(known.runs, &run)?;
+                before.push(EarlierRun { task, run, state: is.state, is_stuck });
             }
         }
     }

@@ -179,7 +179,8 @@ impl Worker<'_> {
         self.writer.write(BatchEvent::RunStarted { task: key.to_owned(), run: run.clone() })?;
         (self.tell)(BatchMessage::Line(format!("{}: run {run} continues: {}", task.name, task.title)));
         let process = format!("--batch-process={}", std::process::id());
-        let args = ["resume", &run, &process].map(OsString::from).to_vec();
+        let mut args = ["resume", &run, &process].map(OsString::from).to_vec();
+        args.extend(self.takes_over.then(|| "--take-over".into()));
         let (program, root) = (self.program.path(), self.home.root());
         let child = Child::start(program, (key, &task.name), args, root, None, send.clone());
         self.children.insert(key.to_owned(), child);
@@ -216,7 +217,11 @@ impl Worker<'_> {
         let mut stop = self.stop.clone();
         loop {
             let holder = self.runs.holder(&id).ok().flatten();
-            let lives = holder.is_some_and(|lease| lease.owner.liveness() != Liveness::Dead);
+            let lives = holder.is_some_and(|lease| match lease.owner.liveness() {
+                Liveness::Alive => true,
+                Liveness::Unknown => !self.takes_over,
+                Liveness::Dead => false,
+            });
             if !lives || since.elapsed() >= FORMER_MAX {
                 return Ok(());
             }

@@ -71,7 +71,7 @@ pub(crate) fn failing_validators(
         let limit = left.min(ONE_MAX);
         let run_in = |tree: &Path, work: &Path| {
             let held = (&host.program, &host.home, sandbox, sealed);
-            let ran = runtime.block_on(run_validator(held, &dir, validator, (tree, work), limit));
+            let ran = runtime.block_on(run_validator(held, &dir, validator, (tree, work), limit, Some(id)));
             let _ = std::fs::remove_dir_all(&dir);
             ran
         };
@@ -111,9 +111,10 @@ async fn run_validator(
     validator: &Validator,
     (tree, work): (&Path, &Path),
     limit: Duration,
+    run: Option<&RunId>,
 ) -> Result<Option<BaselineFailure>, Failure> {
     let limit = limit.min(Duration::from_millis(validator.timeout_ms));
-    let launch = launch_of_command(&validator.command, work, limit);
+    let launch = launch_of_command(&validator.command, work, limit, run);
     let inside = sandbox.filter(|sandbox| sandbox.holds_validators());
     let (tell, mut heard) = mpsc::channel(64);
     let enclosed = inside.map(|sandbox| sandbox.enclose_validator(launch.clone(), home, tree, sealed, tell));
@@ -163,8 +164,14 @@ pub(crate) fn try_in_sandbox(
         values: Vec::new(),
     };
     let held = (program, home, sandbox, &[][..]);
-    let failed =
-        build_runtime()?.block_on(run_validator(held, dir.path(), &validator, (tree, work), ONE_MAX))?;
+    let failed = build_runtime()?.block_on(run_validator(
+        held,
+        dir.path(),
+        &validator,
+        (tree, work),
+        ONE_MAX,
+        None,
+    ))?;
     let inside = sandbox.filter(|sandbox| sandbox.holds_validators());
     Ok(failed.map(|mut failed| {
         failed.cause = inside.and_then(|sandbox| cause_in_sandbox(&failed, sandbox));
@@ -177,5 +184,5 @@ pub(crate) fn try_in_sandbox(
 /// # Errors
 /// When the process cannot be started.
 pub(crate) fn try_once(program: &Program, command: &str, work: &Path) -> Result<TriedCommand, Failure> {
-    run_once(program, command, work, ONE_MAX)
+    run_once(program, command, work, ONE_MAX, None)
 }

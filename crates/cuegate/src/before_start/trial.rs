@@ -50,7 +50,7 @@ pub(crate) fn try_where_runs_work(
     let folder = tempfile::tempdir().map_err(|error| Failure::environment(error.to_string()))?;
     let Some(copy) = clone_last_commit(root, folder.path()) else { return Ok(None) };
     for setup in &config.worktree.setup.0 {
-        let tried = run_once(program, setup, &copy, SETUP_MAX)?;
+        let tried = run_once(program, setup, &copy, SETUP_MAX, None)?;
         if tried.timed_out {
             return Ok(None);
         }
@@ -65,7 +65,7 @@ pub(crate) fn try_where_runs_work(
         return Ok(Some(TrialFailure::Sandbox(failed)));
     }
     // The sandbox is not to blame for what fails without it.
-    let outside = run_once(program, command, &copy, TESTS_MAX)?;
+    let outside = run_once(program, command, &copy, TESTS_MAX, None)?;
     if outside.passed || outside.timed_out {
         failed.cause = refused_hosts(&failed).or_else(|| find_missing(&failed));
         return Ok(Some(TrialFailure::Sandbox(failed)));

@@ -3,6 +3,7 @@
 pub(crate) mod adopted_workflow;
 pub(crate) mod effects_of_ended_run;
 mod executor_settings;
+pub(crate) mod finalize_plan;
 pub(crate) mod fork_run;
 pub mod leftovers;
 pub mod limits;

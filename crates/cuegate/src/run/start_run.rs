@@ -8,8 +8,8 @@ use std::{
 };
 
 use cuegate_engine::{
-    AgentChoice, AgentPlan, Budget, FenceKey, FinalizePlan, IssueClaim, Place, RecordedLoadOptions, Run,
-    RunStarted, SourceBlob, Start, TreeState,
+    AgentChoice, AgentPlan, Budget, FenceKey, FinalizePlan, HiddenText, IssueClaim, Place,
+    RecordedLoadOptions, Run, RunStarted, SourceBlob, Start, TreeState,
 };
 use cuegate_flow::{
     Str,
@@ -28,6 +28,7 @@ use cuegate_runner::{
 use tokio::sync::mpsc;
 
 use super::executor_settings::build_executor_settings;
+use super::finalize_plan::finalize_of;
 use super::leftovers::branch_of;
 use super::limits::ModelChoice;
 use super::logfile::LogFile;
@@ -69,6 +70,8 @@ pub struct RunRequest {
     pub set: Vec<String>,
     /// The task.
     pub task: Option<String>,
+    /// What was hidden in it, and removed.
+    pub hidden: HiddenText,
     /// The usual agent; its model replaces those of the definition.
     pub agent: AgentChoice,
     /// The other agents.
@@ -297,26 +300,6 @@ pub(crate) fn worktrees_of(home: &StateDir, root: Option<&Path>, config: &Config
     }
 }
 
-/// What is done with the work of a run in a worktree of its own: what the definition and the flags say.
-pub(crate) fn finalize_of(definition: &CompiledDefinition, wishes: &RunRequest) -> FinalizePlan {
-    let settings = &definition.settings.worktree;
-    let rule = Some(&settings.finalize).filter(|_| settings.enabled);
-    let wanted = &wishes.finalize;
-    let pull_request = wanted.pull_request || rule.is_some_and(|rule| rule.pull_request) && !wanted.merge;
-    let push = wanted.push.clone().or_else(|| rule?.push.clone());
-    let finalize = FinalizePlan {
-        merge: !pull_request && (wanted.merge || rule.is_some_and(|rule| rule.merge)),
-        push: push.or_else(|| pull_request.then(|| "origin".to_owned())),
-        pull_request,
-        into: wanted.into.clone().or_else(|| rule?.into.clone()).filter(|_| pull_request),
-        claim: None,
-    };
-    match finalize == FinalizePlan::default() {
-        true => finalize,
-        false => FinalizePlan { claim: wishes.claim.clone(), ..finalize },
-    }
-}
-
 /// Checks that a given task is not empty and that every parameter that a prompt reads has a value, which may be empty.
 ///
 /// # Errors
@@ -439,6 +422,7 @@ pub fn prepare_new_run(
         finalize: (finalize != FinalizePlan::default() && ground.place.owned).then_some(finalize),
         github: wishes.github.as_ref().map(|connected| connected.target.clone()),
         failed_before: ground.failed_before.clone(),
+        hidden: wishes.hidden,
         program: env!("CARGO_PKG_VERSION").to_owned(),
         flow: flow.name.clone(),
         dialect: flow.dialect.to_owned(),

@@ -3,7 +3,11 @@
 use std::{path::Path, time::Duration};
 
 use cuegate_flow::model::Success;
-use cuegate_runner::process::{self, Exit, Launch, Shim};
+use cuegate_journal::RunId;
+use cuegate_runner::{
+    RUN_VARIABLE,
+    process::{self, Exit, Launch, Shim},
+};
 
 use crate::{Failure, Program};
 
@@ -38,12 +42,13 @@ pub(crate) fn run_once(
     command: &str,
     work: &Path,
     limit: Duration,
+    run: Option<&RunId>,
 ) -> Result<TriedCommand, Failure> {
     // A private folder: a program is started from what is written there.
     let dir = tempfile::tempdir()
         .map_err(|error| Failure::environment(format!("failed to create a temporary folder: {error}")))?;
     let (shim, success) = (program.shim(), Success::ExitCode(0));
-    let launch = launch_of_command(command, work, limit);
+    let launch = launch_of_command(command, work, limit, run);
     // The thread of the caller may have a runtime, which another one cannot block.
     std::thread::scope(|scope| {
         let tried =
@@ -57,8 +62,9 @@ pub(crate) fn build_runtime() -> Result<tokio::runtime::Runtime, Failure> {
     runtime.map_err(|error| Failure::environment(format!("failed to start: {error}")))
 }
 
-pub(crate) fn launch_of_command(command: &str, work: &Path, limit: Duration) -> Launch {
+pub(crate) fn launch_of_command(command: &str, work: &Path, limit: Duration, run: Option<&RunId>) -> Launch {
     Launch {
+        env: run.map(|run| (RUN_VARIABLE.into(), run.as_str().into())).into_iter().collect(),
         args: vec!["-c".into(), command.into()],
         timeout: Some(limit),
         output_max: OUTPUT_MAX,

@@ -34,7 +34,7 @@ pub(crate) fn run_setup_commands(
     leftovers::note_preparation(&host.home, id, false)?;
     for command in commands {
         print(&format!("setup   {}", clean_to_one_line(command)));
-        let tried = run_once(&host.program, command, work, TIMEOUT)?;
+        let tried = run_once(&host.program, command, work, TIMEOUT, Some(id))?;
         if !tried.passed {
             let how = if tried.timed_out { "took longer than 30 minutes" } else { &tried.ended };
             let lines = cuegate_view::failure_lines(&tried.text, LINES_SHOWN);

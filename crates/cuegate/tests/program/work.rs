@@ -356,6 +356,24 @@ fn the_runs_of_a_killed_batch_suspend_themselves_and_are_resumed() {
 }
 
 #[test]
+fn a_task_whose_run_stopped_is_no_success_of_the_next_batch() {
+    let project = offline(doing(&["sleep 3"]));
+    project.write("tasks.txt", "one\n");
+    let job = project.job(&[&WORK[..], &["--from", "tasks.txt"]].concat());
+    until("it works", || is_asked(&project));
+    job.signal_alone(Signal::KILL);
+    let _ = job.end();
+    project.kill_all();
+    project.all_gone();
+    project.script("script.json", &doing(&[]));
+    project.write("tasks.txt", "one\ntwo\n");
+    let ran = project.run(&[&WORK[..], &["--from", "tasks.txt"]].concat());
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    assert!(ran.stderr.contains("stopped in it; `cuegate resume "), "{}", ran.stderr);
+    assert_eq!(tasks(&project), ["line 2 completed", "line 1 skipped"]);
+}
+
+#[test]
 fn a_watched_queue_takes_what_comes() {
     let hub = Hub::new();
     let machine = hub.machine(registry("close"), doing(&[]));

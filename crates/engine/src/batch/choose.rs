@@ -27,6 +27,8 @@ pub enum SkipReason {
         run: String,
         /// Its state, in words.
         state: String,
+        /// Whether it is not over, and nobody goes on with it.
+        is_stuck: bool,
     },
     /// `--max` tasks are taken.
     Max(u32),
@@ -40,7 +42,12 @@ impl fmt::Display for SkipReason {
             SkipReason::Taken => f.write_str("taken before by this batch"),
             SkipReason::Label(label) => write!(f, "has the label `{label}`"),
             SkipReason::Claimed(by) => f.write_str(by),
-            SkipReason::RanBefore { run, state } => write!(f, "run {run} worked on it: {state}"),
+            SkipReason::RanBefore { run, state, is_stuck: false } => {
+                write!(f, "run {run} worked on it: {state}")
+            }
+            SkipReason::RanBefore { run, .. } => {
+                write!(f, "run {run} stopped in it; `cuegate resume {run}` goes on")
+            }
             SkipReason::Max(max) => write!(f, "`--max {max}` is reached"),
             SkipReason::Budget(0) => f.write_str("the budget has no room for a further run"),
             SkipReason::Budget(1) => f.write_str("the budget has room for only one run"),
@@ -86,7 +93,8 @@ impl Batch {
             return Some(SkipReason::Claimed(by.clone()));
         }
         if let Some(before) = read.before.iter().find(|before| before.task == task.key) {
-            return Some(SkipReason::RanBefore { run: before.run.clone(), state: before.state.clone() });
+            let (run, state) = (before.run.clone(), before.state.clone());
+            return Some(SkipReason::RanBefore { run, state, is_stuck: before.is_stuck });
         }
         // The labels of GitHub do not differ by case only.
         let same = |one: &String, other: &String| one.to_lowercase() == other.to_lowercase();

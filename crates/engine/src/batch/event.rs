@@ -83,6 +83,9 @@ pub struct EarlierRun {
     pub run: String,
     /// Its state, in words.
     pub state: String,
+    /// Whether it is not over, and nobody goes on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_stuck: bool,
 }
 
 /// Whether a claim was won.

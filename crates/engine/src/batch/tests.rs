@@ -56,7 +56,12 @@ fn each_task_that_is_not_taken_has_a_reason() {
     let mut read = queue((1..=7).map(|number| task(number, &[])).collect());
     read.tasks[1].labels.push("blocked".to_owned());
     read.claims.push(("#3".to_owned(), "claimed by another machine".to_owned()));
-    read.before.push(EarlierRun { task: "#4".into(), run: "abc".into(), state: "completed".into() });
+    read.before.push(EarlierRun {
+        task: "#4".into(),
+        run: "abc".into(),
+        state: "completed".into(),
+        is_stuck: false,
+    });
     assert_eq!(
         shown(&batch, &read),
         [

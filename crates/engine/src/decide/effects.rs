@@ -25,6 +25,8 @@ pub(super) const FAULT_WAITS_MS: [u64; 4] = [1_000, 5_000, 20_000, 60_000];
 const LOOK_WAITS_MS: [u64; 2] = [2_000, 10_000];
 /// The shortest wait for a rate limit, as GitHub asks for it.
 const LIMIT_WAIT_MS: u64 = 60_000;
+/// The shortest wait for a limit.
+const LIMIT_WAIT_MIN_MS: u64 = 1_000;
 
 /// How often a rate limit is waited for.
 const LIMITS_MAX: u32 = 10;
@@ -125,12 +127,17 @@ fn wait_ms(decider: &Decider<'_>, effect: &Effect, delay: Delay, after_ms: Optio
     match delay {
         Delay::Fault => FAULT_WAITS_MS.get(effect.faults as usize).copied(),
         Delay::Look => LOOK_WAITS_MS.get(effect.looks as usize).copied(),
-        Delay::Limit => {
-            let wait_ms = after_ms.unwrap_or_default().max(LIMIT_WAIT_MS);
-            let longest_ms = decider.run.started().wait_max_ms.max(LIMIT_WAIT_MS);
-            (wait_ms <= longest_ms && effect.limits < LIMITS_MAX).then_some(wait_ms)
-        }
+        Delay::Limit => limit_wait_ms(after_ms, effect.limits, decider.run.started().wait_max_ms),
     }
+}
+
+/// How long to wait before a request is repeated whose rate a server limits, in milliseconds; `None` if it is not.
+/// `after_ms` is what the server asks for, `limits` how often it limited this request before, `wait_max_ms` the longest wait
+/// that the user wants.
+pub fn limit_wait_ms(after_ms: Option<u64>, limits: u32, wait_max_ms: u64) -> Option<u64> {
+    // Without a time GitHub wants at least a minute.
+    let wait_ms = after_ms.unwrap_or(LIMIT_WAIT_MS).max(LIMIT_WAIT_MIN_MS);
+    (wait_ms <= wait_max_ms.max(LIMIT_WAIT_MS) && limits < LIMITS_MAX).then_some(wait_ms)
 }
 
 /// A person settled an effect that failed or whose result is unknown.

@@ -9,6 +9,7 @@ mod ask_faulted;
 mod completion_rule;
 mod control;
 mod effects;
+pub use effects::limit_wait_ms;
 mod enter;
 mod executed;
 mod exit_step;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Decider, answered,
-    effects::FAULT_WAITS_MS,
+    effects::{FAULT_WAITS_MS, limit_wait_ms},
     exit_step::{self, StepResult},
 };
 use crate::{
@@ -16,7 +16,8 @@ use crate::{
     prompt::render_template,
     run::Work,
     system::{
-        EffectValues, ReadResult, ReadsDone, ReadsRequested, StepEffect, StepEffectKind, StepEffectsRequested,
+        EffectValues, ReadLimit, ReadResult, ReadsDone, ReadsRequested, StepEffect, StepEffectKind,
+        StepEffectsRequested,
     },
 };
 
@@ -29,7 +30,7 @@ pub(super) fn begin_system_work(decider: &mut Decider<'_>, step: &Step<StepId>, 
     let delay_ms = i64::try_from(work.delay_ms).unwrap_or(i64::MAX);
     let not_before_ms = (delay_ms > 0).then(|| decider.now.saturating_add(delay_ms));
     let step = step.name.clone();
-    decider.emit(Event::ReadsRequested(ReadsRequested { step, not_before_ms, faults: 0, why: None }));
+    decider.emit(Event::ReadsRequested(ReadsRequested { step, not_before_ms, ..ReadsRequested::default() }));
 }
 
 /// What a step reads was read, or could not be.
@@ -41,7 +42,7 @@ pub(super) fn receive_reads(decider: &mut Decider<'_>, id: CommandId, result: Re
     if id != (CommandId::Step { seq: reads.seq }) {
         return;
     }
-    let faults = reads.faults;
+    let (faults, limits) = (reads.faults, reads.limits);
     match result {
         ReadResult::Done { values, duration_ms } => {
             let values = values.unwrap_or_else(|| json!({}));
@@ -51,16 +52,27 @@ pub(super) fn receive_reads(decider: &mut Decider<'_>, id: CommandId, result: Re
             answered::hand_on(decider, step, "context.", &json!({ "context": values }));
             request_step_effects(decider, step);
         }
-        ReadResult::Failed { why, may_pass } => {
-            let wait_ms = FAULT_WAITS_MS.get(faults as usize).filter(|_| may_pass);
+        ReadResult::Failed { why, may_pass, limit } => {
+            let wait_ms = match limit {
+                Some(ReadLimit { after_ms }) => {
+                    limit_wait_ms(after_ms, limits, decider.run.started().wait_max_ms)
+                }
+                None => FAULT_WAITS_MS.get(faults as usize).copied().filter(|_| may_pass),
+            };
             let Some(wait_ms) = wait_ms else {
                 decider.fail(format!("`{}` could not read what it needs: {why}", step.name));
                 return;
             };
-            let until = decider.now.saturating_add(i64::try_from(*wait_ms).unwrap_or(i64::MAX));
+            let until = decider.now.saturating_add(i64::try_from(wait_ms).unwrap_or(i64::MAX));
             let step = step.name.clone();
-            let request =
-                ReadsRequested { step, not_before_ms: Some(until), faults: faults + 1, why: Some(why) };
+            let is_limit = limit.is_some();
+            let request = ReadsRequested {
+                step,
+                not_before_ms: Some(until),
+                faults: faults + u32::from(!is_limit),
+                limits: limits + u32::from(is_limit),
+                why: Some(why),
+            };
             decider.emit(Event::ReadsRequested(request));
         }
     }

@@ -5,6 +5,9 @@ use std::fmt;
 use cuegate_flow::model::BlobRef;
 use serde::{Deserialize, Serialize};
 
+/// The length of the id of a fence.
+const DIGITS: usize = 32;
+
 /// The secret of a run from which the ids of its fences are made.
 ///
 /// A digest of the text alone would not do: whoever writes the text could search for one that contains the end of its
@@ -19,10 +22,23 @@ impl FenceKey {
         FenceKey(secret)
     }
 
+    /// A text without the ids of the fences in it.
+    pub fn remove_ids(text: &str) -> String {
+        let mut parts = text.split(" id=\"");
+        let mut rest = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let is_id = part.len() > DIGITS
+                && part.as_bytes()[..DIGITS].iter().all(u8::is_ascii_hexdigit)
+                && part.as_bytes()[DIGITS] == b'"';
+            rest.push_str(" id=\"");
+            rest.push_str(if is_id { &part[DIGITS..] } else { part });
+        }
+        rest
+    }
+
     /// Encloses a text in a fence. The same key, label and text give the same result, so that a prompt can be rendered
     /// again.
     pub fn enclose(&self, label: &str, text: &str) -> String {
-        const DIGITS: usize = 32;
         let digest = |text: &str| BlobRef::for_bytes(text.as_bytes()).digest;
         let mut id = digest(&format!("{}\n{}", self.0, digest(text)));
         id.truncate(DIGITS);

@@ -1,7 +1,8 @@
 //! The requests that Cuegate sends to GitHub, each once. Blocks.
 
-use std::{fmt, io, sync::Arc, time::Duration};
+use std::{fmt, io, sync::Arc, thread, time::Duration};
 
+use cuegate_engine::limit_wait_ms;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use ureq::{
@@ -37,6 +38,17 @@ pub struct Github {
     token: String,
     /// Fails if this process may act no more.
     fence: Option<Fence>,
+    /// How it waits for limits of the rate of requests, if it does.
+    patience: Option<Patience>,
+}
+
+/// How a client waits when its rate of requests is limited.
+#[derive(Clone)]
+pub struct Patience {
+    /// The longest wait, in milliseconds.
+    pub wait_max_ms: u64,
+    /// Tells the user of a wait.
+    pub tell: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
 /// Whether a process may still act: the inner error says why not.
@@ -76,6 +88,7 @@ impl Github {
             repository: repository.to_owned(),
             token: token.to_owned(),
             fence: None,
+            patience: None,
         })
     }
 
@@ -373,12 +386,30 @@ impl Github {
         Github { fence: Some(fence), ..self.clone() }
     }
 
+    /// The same client, which waits for limits of the rate of requests when it reads.
+    #[must_use]
+    pub fn with_patience(&self, patience: Patience) -> Github {
+        Github { patience: Some(patience), ..self.clone() }
+    }
+
     fn path(&self, rest: &str) -> String {
         format!("/repos/{}/{rest}", self.repository)
     }
 
     fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Answer<T> {
-        self.request(Method::GET, &with_query(path, query), None)
+        let mut limits = 0;
+        loop {
+            let answer = self.request(Method::GET, &with_query(path, query), None);
+            let (Some(patience), Err(GithubError::Limited { message, after_ms })) = (&self.patience, &answer)
+            else {
+                return answer;
+            };
+            let Some(wait_ms) = limit_wait_ms(*after_ms, limits, patience.wait_max_ms) else { return answer };
+            let seconds = wait_ms.div_ceil(1000);
+            (patience.tell)(&format!("GitHub limits the rate of requests, waiting {seconds} s: {message}"));
+            limits += 1;
+            thread::sleep(Duration::from_millis(wait_ms));
+        }
     }
 
     fn send<T: DeserializeOwned>(&self, method: Method, path: &str, body: &Value) -> Answer<T> {

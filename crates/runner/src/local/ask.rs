@@ -38,6 +38,9 @@ use crate::{
 const FILES: &str = "files";
 /// The variable that tells what an agent starts for which run it works.
 pub const WITHIN_VARIABLE: &str = "CUEGATE_WITHIN";
+/// The variable that names the run to agents, validators and the commands that prepare a worktree: for databases, ports and
+/// folders that have to be its own.
+pub const RUN_VARIABLE: &str = "CUEGATE_RUN";
 /// The file in there that holds the name of the asked provider, for resume.
 const ASKED: &str = "asked-provider";
 
@@ -296,7 +299,9 @@ impl LocalExecutor {
         write_files(&request.scratch, &files).await?;
         let started = SystemTime::now();
         let mut env = launch.env;
-        env.push((WITHIN_VARIABLE.into(), self.setting.run.as_str().into()));
+        for name in [WITHIN_VARIABLE, RUN_VARIABLE] {
+            env.push((name.into(), self.setting.run.as_str().into()));
+        }
         env.extend(self.setting.trace.as_ref().map(|trace| ("TRACEPARENT".into(), trace.parent(id).into())));
         let launch = Launch {
             args: launch.args,

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use cuegate_engine::{Completion, ReadCommand, ReadResult};
+use cuegate_engine::{Completion, ReadCommand, ReadLimit, ReadResult, remove_hidden_markdown};
 use cuegate_flow::model::{PullRequestFilter, ReadKind};
 use serde_json::{Map, Value, json};
 use tokio::sync::{oneshot, watch};
@@ -25,12 +25,17 @@ struct ReadError {
     why: String,
     /// Whether it may succeed later.
     may_pass: bool,
+    limit: Option<ReadLimit>,
 }
 
 impl From<GithubError> for ReadError {
     fn from(error: GithubError) -> ReadError {
         let may_pass = !matches!(error, GithubError::Refused { .. });
-        ReadError { why: error.to_string(), may_pass }
+        let limit = match &error {
+            GithubError::Limited { after_ms, .. } => Some(ReadLimit { after_ms: *after_ms }),
+            _ => None,
+        };
+        ReadError { why: error.to_string(), may_pass, limit }
     }
 }
 
@@ -65,7 +70,7 @@ impl LocalExecutor {
                 let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                 ReadResult::Done { values: Some(Value::Object(values)), duration_ms }
             }
-            Err(ReadError { why, may_pass }) => ReadResult::Failed { why, may_pass },
+            Err(ReadError { why, may_pass, limit }) => ReadResult::Failed { why, may_pass, limit },
         };
         Ok(Some(CommandResult { completion: Completion::Read { id, result }, texts: Vec::new() }))
     }
@@ -126,17 +131,18 @@ impl Reader<'_> {
                     )
                 }
             };
+            let value = if read.what == ReadKind::Task { value } else { remove_hidden_text(value) };
             values.insert(read.name.to_string(), value);
         }
         Ok(values)
     }
 
     fn branch(&self) -> Result<Option<String>, ReadError> {
-        (self.branch)().map_err(|why| ReadError { why, may_pass: false })
+        (self.branch)().map_err(|why| ReadError { why, may_pass: false, limit: None })
     }
 
     fn github(&self) -> Result<&Github, ReadError> {
-        let missing = |why: String| ReadError { why, may_pass: false };
+        let missing = |why: String| ReadError { why, may_pass: false, limit: None };
         match &self.plan.github {
             Some(Ok(github)) => Ok(github),
             Some(Err(why)) => Err(missing(why.clone())),
@@ -173,10 +179,17 @@ impl Reader<'_> {
 
     fn read_queue(&self, without_own: bool) -> Result<Value, ReadError> {
         let Some(queue) = &self.plan.queue else {
-            return Err(ReadError { why: "this run has no queue of tasks".to_owned(), may_pass: false });
+            return Err(ReadError {
+                why: "this run has no queue of tasks".to_owned(),
+                may_pass: false,
+                limit: None,
+            });
         };
-        let counts =
-            queue.count(without_own.then_some(self.own)).map_err(|why| ReadError { why, may_pass: false })?;
+        let counts = queue.count(without_own.then_some(self.own)).map_err(|why| ReadError {
+            why,
+            may_pass: false,
+            limit: None,
+        })?;
         let total: u64 = counts.values().sum();
         let mut value = Map::from_iter([
             ("exists".to_owned(), json!(total > 0)),
@@ -186,6 +199,18 @@ impl Reader<'_> {
             value.insert(format!("{state}_count"), json!(counts.get(state).copied().unwrap_or(0)));
         }
         Ok(Value::Object(value))
+    }
+}
+
+/// Removes what nobody sees from all texts of a value.
+fn remove_hidden_text(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(remove_hidden_markdown(&text).0),
+        Value::Array(values) => values.into_iter().map(remove_hidden_text).collect(),
+        Value::Object(values) => {
+            values.into_iter().map(|(key, value)| (key, remove_hidden_text(value))).collect()
+        }
+        other => other,
     }
 }
 

@@ -4,9 +4,12 @@ mod edited;
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use cuegate_engine::{Completion, Event, Moment, RecordedDecision, Run, RunStarted, UnreadableRecord};
+use cuegate_engine::{
+    Completion, Event, FenceKey, Moment, RecordedDecision, Run, RunStarted, UnreadableRecord,
+};
 use cuegate_flow::model::{BlobRef, Flow};
 use cuegate_journal::{Journal, RunId};
+use serde_json::Value;
 
 use crate::{error::Error, prompt_text::read_stored_text};
 
@@ -102,6 +105,24 @@ fn flow_for(
     }
 }
 
+/// Whether two events differ in the ids of fences alone.
+fn is_same_without_fences(one: &Event, other: &Event) -> bool {
+    let without = |event: &Event| serde_json::to_value(event).map(remove_fence_ids).ok();
+    without(one).is_some_and(|one| without(other) == Some(one))
+}
+
+/// Removes the ids of fences from all texts of a value.
+fn remove_fence_ids(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(FenceKey::remove_ids(&text)),
+        Value::Array(values) => values.into_iter().map(remove_fence_ids).collect(),
+        Value::Object(values) => {
+            values.into_iter().map(|(key, value)| (key, remove_fence_ids(value))).collect()
+        }
+        other => other,
+    }
+}
+
 /// Decides every record of a run again, which was started with `flow`. Returns the number of records that are as recorded,
 /// and the first that is not.
 ///
@@ -126,12 +147,17 @@ pub fn replay_run(
         };
         flow = now;
         let decided = state.advance(&flow, moment, completion.clone()).events;
-        if decided == recorded {
+        // An exported run has no key for the fences in its prompts.
+        let is_keyless = state.started().fence_key == FenceKey::default();
+        let is_same = |recorded: &Event, decided: &Event| {
+            recorded == decided || is_keyless && is_same_without_fences(recorded, decided)
+        };
+        let pairs = || recorded.iter().zip(&decided);
+        if recorded.len() == decided.len() && pairs().all(|(recorded, decided)| is_same(recorded, decided)) {
             same += 1;
             return ControlFlow::Continue(());
         }
-        let differs =
-            recorded.iter().zip(&decided).take_while(|(recorded, decided)| recorded == decided).count();
+        let differs = pairs().take_while(|(recorded, decided)| is_same(recorded, decided)).count();
         let (recorded, decided) = (recorded.into_iter().nth(differs), decided.into_iter().nth(differs));
         divergence = Some(Box::new(Divergence { seq, at_ms, completion, at, recorded, decided }));
         ControlFlow::Break(())

@@ -25,6 +25,12 @@ impl RunView {
         put("flow", json!(self.flow));
         put("dialect", json!(self.dialect));
         put("task", json!(self.task));
+        if let Some((number, title)) = &self.issue {
+            put("issue", json!({ "number": number, "title": title }));
+        }
+        if !self.hidden.is_empty() {
+            put("hidden_text_removed", json!(self.hidden));
+        }
         put("state", json!(self.state.as_str()));
         put("standing", json!(self.standing()));
         put("proof", json!(crate::glance::describe_last_validators(self)));

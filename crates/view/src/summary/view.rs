@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{
-    AgentPlan, EndState, FaultClass, Ledger, Machine, Place, Reports, RunForked, RunStarted, SuspensionCause,
-    ToolCall, ToolResult, Usage, WaitKind,
+    AgentPlan, EndState, FaultClass, HiddenText, Ledger, Machine, Place, Reports, RunForked, RunStarted,
+    SuspensionCause, ToolCall, ToolResult, Usage, WaitKind,
 };
 use cuegate_flow::{Str, model::BlobRef};
 
@@ -14,6 +14,7 @@ use super::{
     asks::AskCounts,
     pending_command::PendingCommand,
 };
+use crate::text::clean_to_one_line;
 
 /// Whether a process drives the run. The journal's lease shows this, the records do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -253,6 +254,10 @@ pub struct RunView {
     pub model: Option<String>,
     /// The validators that failed before the first call.
     pub failed_before: Vec<String>,
+    /// The issue or pull request that it works on, with its title.
+    pub issue: Option<(u64, String)>,
+    /// What was hidden in its task and removed.
+    pub hidden: HiddenText,
     /// The run of which it is a fork.
     pub fork: Option<ForkSource>,
     /// The folder that it works in.
@@ -374,6 +379,8 @@ impl RunView {
             agents: AgentPlan::default(),
             model: None,
             failed_before: Vec::new(),
+            issue: None,
+            hidden: HiddenText::default(),
             fork: None,
             place: Default::default(),
             machine: None,
@@ -438,6 +445,11 @@ impl RunView {
         self.model = started.model.clone();
         self.agents.clone_from(&started.agents);
         self.failed_before = started.failed_before.clone();
+        self.hidden = started.hidden;
+        self.issue = started
+            .github
+            .as_ref()
+            .and_then(|github| Some((github.issue?, clean_to_one_line(github.title.as_deref()?))));
         self.place = started.place.clone();
         self.machine.clone_from(&started.machine);
         self.git = started.tree.is_some();
@@ -512,6 +524,14 @@ impl RunView {
     /// Whether the process that drove it died.
     pub fn died(&self) -> bool {
         self.state == RunState::Running && self.live == Liveness::Dead
+    }
+
+    /// By what a person knows it: its issue, else its task.
+    pub fn subject(&self) -> Option<String> {
+        match &self.issue {
+            Some((number, title)) => Some(format!("#{number} {title}")),
+            None => self.task.clone(),
+        }
     }
 
     /// The state as text.

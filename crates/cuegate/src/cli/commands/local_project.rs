@@ -54,7 +54,9 @@ impl LocalProject {
     /// Interrupts the process that drives a run, as Ctrl-C does.
     fn pause(&self, run: &RunId) -> Result<(), Problem> {
         let lease = self.journal()?.holder(run).map_err(cuegate_runner::Error::from)?;
-        let owner = lease.map(|lease| lease.owner).filter(|owner| owner.liveness() == Liveness::Alive);
+        let owner = lease
+            .map(|lease| lease.owner)
+            .filter(|owner| owner.is_here() && owner.liveness() == Liveness::Alive);
         let Some(pid) = owner.and_then(|owner| Pid::from_raw(i32::try_from(owner.pid).ok()?)) else {
             return Err(Problem::new(409, format!("no process of this machine drives run {run}")));
         };
@@ -214,7 +216,7 @@ fn count_records(journal: &dyn Journal, run: &RunId, from_seq: u64) -> Result<u6
 /// Whether the process `pid` drives a run.
 fn is_held_by(journal: &dyn Journal, run: &RunId, pid: u32) -> Result<bool, Problem> {
     let lease = journal.holder(run).map_err(cuegate_runner::Error::from)?;
-    Ok(lease.is_some_and(|lease| lease.owner.pid == pid))
+    Ok(lease.is_some_and(|lease| lease.owner.pid == pid && lease.owner.is_here()))
 }
 
 /// What the program printed when it refused.

@@ -1,14 +1,17 @@
 //! `run`.
 
 use crate::cli::commands::shared_args::{AgentArgs, DurabilityChoice};
-use std::{io::IsTerminal, path::Path};
+use crate::run::finalize_plan::finalize_of;
+use std::{io::IsTerminal, path::Path, sync::Arc};
 
 use clap::ArgMatches;
-use cuegate_engine::{AgentChoice, FinalizePlan, IssueClaim, RecordedLoadOptions};
+use cuegate_engine::{
+    AgentChoice, FinalizePlan, HiddenText, IssueClaim, RecordedLoadOptions, remove_hidden_characters,
+};
 use cuegate_flow::model::Flow;
 use cuegate_formats::{ISSUE_TEXTS, SHARED_FLAGS, same_name};
 use cuegate_journal::log;
-use cuegate_runner::sandbox::put_aside_kept_out;
+use cuegate_runner::{github::Patience, sandbox::put_aside_kept_out};
 
 use super::budget::UsualCost;
 use super::run_start::{
@@ -157,6 +160,7 @@ pub(in crate::cli::commands) fn run_after(
         None => plan_run_agents(&flow, &agents, takt, &config)?,
     };
     let mut wishes = RunRequest {
+        hidden: HiddenText::default(),
         path: args.path.clone(),
         params,
         set,
@@ -188,13 +192,23 @@ pub(in crate::cli::commands) fn run_after(
         unsandboxed: args.no_sandbox,
         key: args.key.clone(),
     };
-    let finalize = start_run::finalize_of(&definition, &wishes);
+    let finalize = finalize_of(&definition, &wishes);
     wishes.github = github::connect_run(place.home.root(), &config, &flow, &wishes, &finalize)?;
     let texts = match (&wishes.github, issue) {
-        (Some(connected), Some(issue)) => Some(read_issue(connected, issue, args.pr.is_some())?),
+        (Some(connected), Some(issue)) => {
+            Some(read_issue(connected, issue, args.pr.is_some(), wishes.wait_max_ms)?)
+        }
         _ => None,
     };
-    wishes.task = read_task(&args, &definition, texts.as_ref())?;
+    wishes.hidden = texts.as_ref().map(|texts| texts.hidden).unwrap_or_default();
+    wishes.task = read_task(&args, &definition, texts.as_ref())?.map(|task| {
+        let (task, removed) = remove_hidden_characters(&task);
+        wishes.hidden += removed;
+        task
+    });
+    if !wishes.hidden.is_empty() {
+        print::print_line(&format!("note: hidden text was removed from the task: {}", wishes.hidden));
+    }
     if let (Some(connected), Some(texts)) = (&mut wishes.github, &texts) {
         connected.target.title = Some(texts.title.clone());
         connected.target.is_pull_request = texts.is_pull_request;
@@ -337,8 +351,14 @@ fn github_number(text: &str) -> Result<u64, Failure> {
 }
 
 /// The texts of the issue that a run works on.
-fn read_issue(connected: &GithubConnection, issue: u64, review: bool) -> Result<IssueTexts, Failure> {
-    let texts = github::read_issue(&connected.client, issue, review)?;
+fn read_issue(
+    connected: &GithubConnection,
+    issue: u64,
+    review: bool,
+    wait_max_ms: u64,
+) -> Result<IssueTexts, Failure> {
+    let client = connected.client.with_patience(tell_waits(wait_max_ms));
+    let texts = github::read_issue(&client, issue, review)?;
     if texts.closed {
         print::print_line(&format!("note: #{issue} of {} is closed", connected.target.repository));
     }
@@ -429,6 +449,11 @@ fn only_working_provider(config: &Config) -> Result<String, Failure> {
             names.join(", ")
         ),
     ))
+}
+
+/// Waits for limits of GitHub before a run starts, and says so.
+pub(in crate::cli::commands) fn tell_waits(wait_max_ms: u64) -> Patience {
+    Patience { wait_max_ms, tell: Arc::new(print::print_line) }
 }
 
 /// The longest wait for a provider limit, in milliseconds.

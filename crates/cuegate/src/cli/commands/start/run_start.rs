@@ -1,6 +1,7 @@
 //! What `run` does and prints before the first call: the setup of a worktree, the baseline, the facts of the run.
 
 use crate::cli::commands::diagnostics;
+use crate::run::finalize_plan::finalize_of;
 use crate::run::sandbox_setup::list_permissions;
 use std::{
     path::{Path, PathBuf},
@@ -29,7 +30,7 @@ use crate::cli::{print, set_values};
 use crate::config::BaselineRule;
 use crate::definition::CompiledDefinition;
 use crate::run::leftovers;
-use crate::run::start_run::{Host, RunRequest, Workspace, finalize_of};
+use crate::run::start_run::{Host, RunRequest, Workspace};
 use crate::run::typical_cost::{describe_calls, usual_calls};
 use crate::run::worktree_setup;
 use crate::{Failure, doctor, exit};

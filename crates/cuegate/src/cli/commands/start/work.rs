@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use cuegate_engine::{
     Amounts, Batch, BatchEnd, BatchEvent, BatchStarted, FinalizePlan, Progress, QueueSource,
-    RecordedLoadOptions, StopKind,
+    RecordedLoadOptions, SkipReason, StopKind,
 };
 use cuegate_flow::{
     analysis::cost_bound::{Certificate, price_without_sensitivity},
@@ -30,8 +30,9 @@ use crate::cli::commands::{diagnostics, read_options};
 use crate::cli::{print, set_values, stop};
 use crate::config::AgentAssignment;
 use crate::config::Config;
+use crate::run::finalize_plan::finalize_of;
 use crate::run::limits::cost_terms_of_flow;
-use crate::run::start_run::{self, RunRequest};
+use crate::run::start_run::RunRequest;
 use crate::{Failure, Program, config, exit, github, project};
 
 /// Why the repository is needed, and how to do without it.
@@ -105,7 +106,8 @@ fn choose_queue_source(
 fn open_queue(place: &ProjectPlace, config: &Config, source: QueueSource) -> Result<Queue, Failure> {
     let github = match &source {
         QueueSource::Issues { remote, .. } => {
-            Some(github::connect_queue(place.home.root(), config, remote, ISSUES, FROM)?.client)
+            let client = github::connect_queue(place.home.root(), config, remote, ISSUES, FROM)?.client;
+            Some(client.with_patience(run::tell_waits(run::wait_max_ms(config, true))))
         }
         QueueSource::File { .. } => None,
     };
@@ -170,7 +172,7 @@ fn prepare_batch(
         },
         ..RunRequest::default()
     };
-    let finalize = start_run::finalize_of(&definition, &wishes);
+    let finalize = finalize_of(&definition, &wishes);
     let remote = finalize.push.clone().unwrap_or_else(|| "origin".to_owned());
     let source = choose_queue_source(typed_here, args, config, &remote)?;
     if finalize.pull_request {
@@ -397,7 +399,10 @@ fn drive_batch(
         BatchBeginning::Start(started) => {
             Worker::start(&home, runs.clone(), queue, *started, stop, &mut tell)?
         }
-        BatchBeginning::Resume(id) => Worker::resume(&home, runs.clone(), queue, id, stop, &mut tell)?,
+        BatchBeginning::Resume(id) => {
+            let parts = (&home, runs.clone(), queue);
+            Worker::resume(parts, id, args.take_over, stop, &mut tell)?
+        }
     };
     drop(inside);
     let id = worker.id().clone();
@@ -432,9 +437,18 @@ fn exit_code_of_batch(batch: &Batch, rows: &[TaskRow]) -> u8 {
         Some(BatchEnd::Broken(_)) | None => exit::ENVIRONMENT,
         Some(BatchEnd::Failing) => exit::BAD_END,
         Some(BatchEnd::Done) if any(&[StopKind::Failed, StopKind::NotStarted]) => exit::BAD_END,
-        Some(BatchEnd::Done) if any(&[StopKind::Suspended, StopKind::Waiting]) || is_open => exit::SUSPENDED,
+        Some(BatchEnd::Done)
+            if any(&[StopKind::Suspended, StopKind::Waiting]) || is_open || has_stuck_task(batch) =>
+        {
+            exit::SUSPENDED
+        }
         Some(BatchEnd::Done) => exit::DONE,
     }
+}
+
+/// Whether a task was left out because its run of an earlier batch stopped in it.
+fn has_stuck_task(batch: &Batch) -> bool {
+    batch.skipped.iter().any(|(_, reason)| matches!(reason, SkipReason::RanBefore { is_stuck: true, .. }))
 }
 
 /// The tasks that were taken, with the present states of their runs.

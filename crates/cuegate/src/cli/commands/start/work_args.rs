@@ -132,6 +132,9 @@ pub(crate) struct WorkArgs {
         conflicts_with_all = OF_A_START
     )]
     pub(crate) resume: Option<String>,
+    /// Also if another container or machine worked on the batch, and nobody here can see whether it still does
+    #[arg(long, requires = "resume")]
+    pub(crate) take_over: bool,
     /// Print what became of the tasks of a batch: its id, a unique prefix of it, or the last one
     #[arg(
         long,

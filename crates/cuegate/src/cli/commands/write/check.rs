@@ -20,6 +20,7 @@ use crate::config::PhasesChoice;
 use crate::definition::{
     CompiledDefinition, FileState, Location, Origin, WatchedFiles, look_each_way, named_definitions,
 };
+use crate::run::finalize_plan::finalize_of;
 use crate::run::start_run;
 use crate::{Failure, exit};
 use clap::{Args, ValueEnum};
@@ -230,7 +231,7 @@ fn each_way(
 
 /// The effects of runs of a definition.
 pub(in crate::cli::commands) fn effects_of_definition(definition: &CompiledDefinition) -> Vec<PlannedEffect> {
-    let finalize = start_run::finalize_of(definition, &start_run::RunRequest::default());
+    let finalize = finalize_of(definition, &start_run::RunRequest::default());
     let finalize = Some(&finalize).filter(|finalize| **finalize != FinalizePlan::default());
     definition.flow.as_ref().map(|flow| cuegate_view::planned_effects(flow, finalize)).unwrap_or_default()
 }
