@@ -8,7 +8,7 @@ use std::{
 
 use cuegate_engine::{RunStarted, State, TreeState};
 use cuegate_journal::{Journal, Liveness as Owning, RunId, log::Durability};
-use cuegate_runner::{StateDir, read_stored_text, worktree::project_top};
+use cuegate_runner::{StateDir, now_ms, read_stored_text, worktree::project_top};
 use cuegate_view::{Liveness, RunFold, RunView, StampedRecord};
 
 use crate::{Failure, run_changes::ChangeHistory};
@@ -139,6 +139,7 @@ fn fold_view(
         each(&record);
     })?;
     let mut view = fold.into_view(liveness_of_run(journal, id)?);
+    view.seen_ms = Some(now_ms());
     view.is_answered = cuegate_runner::has_inbox_answer(journal, id)?;
     view.task = view.task_blob.as_ref().and_then(|task| read_stored_text(journal, id, task).ok());
     Ok(view)

@@ -504,15 +504,14 @@ impl Run {
     }
 
     /// Resets the fault counters after a resume, because a person may have fixed the cause.
+    /// Lets what is pending be tried anew, and at once: somebody who lets a run go on does not want it to wait for what was.
     fn forget_faults(&mut self) {
+        let renew = |asking: &mut PendingAsk| (asking.faults, asking.not_before_ms) = (0, None);
         match self.progress.node.as_mut().map(|node| &mut node.work) {
-            Some(Work::Asking(asking)) => asking.faults = 0,
-            Some(Work::Reading(reads)) => reads.faults = 0,
+            Some(Work::Asking(asking)) => renew(asking),
+            Some(Work::Reading(reads)) => (reads.faults, reads.not_before_ms) = (0, None),
             Some(Work::Joining(members)) => {
-                members
-                    .iter_mut()
-                    .filter_map(|member| member.asking.as_mut())
-                    .for_each(|asking| asking.faults = 0);
+                members.iter_mut().filter_map(|member| member.asking.as_mut()).for_each(renew);
             }
             _ => {}
         }

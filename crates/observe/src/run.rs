@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::ControlFlow};
 use cuegate_engine::{CommandId, Event};
 use cuegate_journal::RunId;
 use cuegate_runner::{
-    ActivityReader, Error, TimedActivity, has_inbox_answer, output_so_far, read_each_record,
+    ActivityReader, Error, TimedActivity, has_inbox_answer, now_ms, output_so_far, read_each_record,
 };
 use cuegate_view::{Liveness, RunFold, RunState, RunView, SpanKind, Spans, StampedRecord};
 
@@ -159,7 +159,8 @@ impl RunReader {
     }
 
     fn complete(&self, view: RunView) -> RunView {
-        RunView { is_answered: self.is_answered, task: self.task.clone(), ..view }
+        let (task, seen_ms) = (self.task.clone(), Some(now_ms()));
+        RunView { is_answered: self.is_answered, task, seen_ms, ..view }
     }
 
     /// What is in progress, with what agents did and validators printed since the command started. Nothing if no process

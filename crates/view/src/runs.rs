@@ -1,5 +1,6 @@
 //! The list of runs, as `cuegate/runs/v1` and as a table.
 
+use cuegate_engine::WaitKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -51,7 +52,7 @@ impl RunRow {
     pub fn of(run: &RunView) -> RunRow {
         let waiting = match &run.state {
             RunState::Suspended(waiting) => Some(waits_for(waiting.kind).to_owned()),
-            _ => None,
+            _ => run.awaited_retry().map(|_| waits_for(WaitKind::Quota).to_owned()),
         };
         RunRow {
             run: run.run.clone(),

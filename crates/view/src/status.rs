@@ -33,6 +33,10 @@ pub fn render_status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZ
         put("task", shorten_end(&clean_to_one_line(&subject), TASK_COLUMNS));
     }
     put("state", view.standing());
+    if let Some((row, until)) = view.awaited_retry() {
+        let agent = clean_to_one_line(&row.agent);
+        put("until", format!("{agent} is tried again {}", crate::format_future_time(until, now_ms, zone)));
+    }
     if let Some(reason) = &view.reason {
         // A question keeps its lines; any other reason becomes one line.
         let is_question =

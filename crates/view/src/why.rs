@@ -123,6 +123,7 @@ fn list_causes(view: &RunView, texts: Texts<'_>) -> Vec<String> {
         &view.state,
         RunState::Suspended(SuspensionCause { kind: WaitKind::Environment | WaitKind::Quota, .. })
     );
+    let waits_for_agent = waits_for_agent || view.awaited_retry().is_some();
     let has_failed = waits_for_agent || view.state == RunState::Ended(EndState::Failed);
     if let Some(fault) = view.faults.last().filter(|_| has_failed) {
         let same = view.faults.iter().rev();

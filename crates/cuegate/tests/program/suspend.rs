@@ -203,6 +203,29 @@ fn a_provider_limit_that_resets_late_suspends_the_run() {
 }
 
 #[test]
+fn a_run_that_waits_says_so_everywhere_and_a_resumed_one_tries_at_once() {
+    let project = small().project(json!([
+        {"step": "work", "error": "rate_limited", "resets_in_ms": 40_000},
+        says("work", "handoff"), says("close", "closing")
+    ]));
+    project.write("cuegate.toml", "[run]\nwait_max = \"2m\"\n");
+    let job = project.job(&begin(&[]));
+    job.says("retry in");
+    let list = project.run(&["runs"]).stdout;
+    assert!(list.contains("rate limited"), "{list}");
+    let status = project.run(&["status"]).stdout;
+    assert!(status.contains("rate limited") && status.contains("is tried again "), "{status}");
+    let why = project.run(&["why"]).stdout;
+    assert!(why.contains("rate limited"), "{why}");
+    drop(job);
+    project.kill_all();
+    project.all_gone();
+    let began = std::time::Instant::now();
+    completes(&project, &["resume", "last"]);
+    assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
+}
+
+#[test]
 fn resume_waits_for_a_provider_limit_if_told_to() {
     let project = small().project(json!([
         {"step": "work", "error": "rate_limited", "resets_in_ms": 2_500},

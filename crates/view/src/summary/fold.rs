@@ -284,6 +284,7 @@ impl RunFold {
             Event::Resumed(resumed) => {
                 let RunResumed { iterations_max, provider, model, agents, notional, moved, .. } = resumed;
                 self.view.continues();
+                self.requests.values_mut().for_each(|request| request.not_before_ms = None);
                 self.view.iterations_max = iterations_max.unwrap_or(self.view.iterations_max);
                 if let Some(provider) = provider {
                     self.view.provider = provider.clone();
