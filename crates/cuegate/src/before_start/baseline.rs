@@ -83,7 +83,11 @@ pub(crate) fn failing_validators(
             if run_in(root, &main)?.is_none() {
                 let is_set_up = !host.config.worktree.setup.0.is_empty();
                 let setup = if is_set_up { None } else { find_setup(root, &main) };
-                one.cause = Some(FailureCause::Worktree { setup });
+                one.cause = Some(match place.dirty {
+                    // What an applied run changed is most often what is missing.
+                    true if setup.is_none() => FailureCause::Uncommitted,
+                    _ => FailureCause::Worktree { setup },
+                });
             }
         }
         if one.cause.is_none() {

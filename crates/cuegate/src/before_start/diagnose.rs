@@ -20,6 +20,8 @@ pub(crate) enum FailureCause {
         /// A command that makes them, by the lock file of the project.
         setup: Option<String>,
     },
+    /// It passes in the user's own working tree, which has uncommitted changes.
+    Uncommitted,
     /// The sandbox hides these environment variables, which the output names.
     Variables(Vec<String>),
     /// The sandbox does not lead to these hosts with their ports.
@@ -37,6 +39,10 @@ impl FailureCause {
             FailureCause::Worktree { .. } => format!(
                 "`{command}` fails in the worktree and passes in your own working tree: a worktree has only what is \
                  committed, no installed packages"
+            ),
+            FailureCause::Uncommitted => format!(
+                "`{command}` fails in the worktree and passes in your own working tree: a worktree starts from the last \
+                 commit, without your uncommitted changes"
             ),
             FailureCause::Variables(names) => {
                 format!(
@@ -61,6 +67,7 @@ impl FailureCause {
                 "write the command that installs them as `setup = \"COMMAND\"` under `[worktree]` in cuegate.toml"
                     .to_owned()
             }
+            (FailureCause::Uncommitted, _) => "commit them first: `git commit -a`".to_owned(),
             (_, Some(setting)) => format!("write `{setting}` under `[{}]` in cuegate.toml", setting.table),
             (_, None) => "install it".to_owned(),
         }
@@ -84,7 +91,7 @@ impl FailureCause {
                 let folder = path.parent().unwrap_or(path).to_string_lossy().into_owned();
                 Some(ConfigEntry::list("sandbox", "readable", &[folder]))
             }
-            FailureCause::Missing(_) => None,
+            FailureCause::Missing(_) | FailureCause::Uncommitted => None,
         }
     }
 }

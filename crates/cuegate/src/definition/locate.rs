@@ -33,6 +33,12 @@ pub struct Location {
     pub takt: Option<PathBuf>,
 }
 
+/// Whether several definitions of the project have a name.
+pub fn has_several(typed: &str, here: &Path, project: &Path) -> bool {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    find_named(typed, &folders_above(here, project), home.as_deref()).len() > 1
+}
+
 /// Finds a definition: an agent folder, a registry file, a workflow of TAKT, or a name in `.agent`, `.takt/workflows` or
 /// `.takt/pieces`, of a package (`@owner/repo/name`), or of an installed TAKT. `builtins` names the folder of the latter,
 /// else it is looked for.

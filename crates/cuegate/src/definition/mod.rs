@@ -9,7 +9,7 @@ mod variants;
 
 pub(crate) use edits::{StepEdit, describe_step_edits, list_step_edits};
 pub use files::{DiskFiles, FileState, KeptFiles, RecordedFiles, WatchedFiles};
-pub use locate::{Location, find_definition};
+pub use locate::{Location, find_definition, has_several};
 pub use names::{NamedDefinition, Origin, named_definitions, names_in_home};
 pub use takt::{find_builtins, list_installed, list_packages};
 pub use variants::{combine_variants, each_way, look_each_way};

@@ -601,3 +601,20 @@ fn research_writes_its_report() {
     assert!(report(&project, "research.md").contains("It greets with bye [seen]: greet.sh:1."));
     assert_eq!(changed(&project), "");
 }
+
+#[test]
+fn a_name_that_two_definitions_of_the_project_have_is_none_of_a_starter() {
+    let project = Project::empty();
+    for folder in [".takt/workflows", ".takt/pieces"] {
+        project.write(
+            &format!("{folder}/minimal.yaml"),
+            "name: minimal\nmax_steps: 1\ninitial_step: a\nsteps:\n  - name: a\n    instruction: A.\n    rules:\n      - { condition: Done, next: COMPLETE }\n",
+        );
+    }
+    project.init();
+    for command in ["check", "show", "price", "run"] {
+        let ran = project.run(&[command, "minimal"]);
+        assert_eq!(ran.code, 2, "{command}: {}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains(".takt/workflows/minimal.yaml"), "{command}: {}", ran.stderr);
+    }
+}

@@ -40,7 +40,7 @@ use crate::{
     cli::help_groups::{self, grouped_command},
     config::Config,
     definition,
-    definition::{CompiledDefinition, DiskFiles, Location, find_definition},
+    definition::{CompiledDefinition, DiskFiles, Location, find_definition, has_several},
     exit,
     exported_run::{ExportedRun, RunProject, open_run_project, read_run_file},
     project,
@@ -267,7 +267,8 @@ impl ProjectPlace {
         let find = |typed: &str| find_definition(typed, &self.here, self.home.root(), builtins.as_deref());
         let found = find(typed);
         // A folder without a definition, or a workflow of an installed TAKT, may have the name of a starter.
-        let is_definition = found.as_ref().is_ok_and(|found| found.has_files() && !found.is_installed());
+        let is_definition = found.as_ref().is_ok_and(|found| found.has_files() && !found.is_installed())
+            || has_several(typed, &self.here, self.home.root());
         let Some(starter) = start::init::built_in(typed).filter(|_| !is_definition) else {
             return found.map_err(|(message, hint)| Failure::usage(message, hint));
         };

@@ -436,6 +436,19 @@ fn only_working_provider(config: &Config) -> Result<String, Failure> {
         print::print_line(&format!("agent {only}: the only one that works here"));
         return Ok(only.clone());
     }
+    if names.len() > 1 && print::is_interactive() {
+        let numbered = names.iter().enumerate().map(|(index, name)| format!("{} {name}", index + 1));
+        let question = format!("which agent? {} [1] ", numbered.collect::<Vec<_>>().join(", "));
+        let answer = prompt_user::read_terminal_line(&question)?.unwrap_or_default();
+        let answer = answer.trim();
+        let by_number = answer.parse::<usize>().ok().and_then(|number| names.get(number.checked_sub(1)?));
+        let chosen = if answer.is_empty() { names.first() } else { by_number };
+        let chosen = chosen.or_else(|| names.iter().find(|name| *name == answer));
+        if let Some(chosen) = chosen {
+            print::print_line(&format!("`provider = \"{chosen}\"` in `[run]` of cuegate.toml keeps that"));
+            return Ok(chosen.clone());
+        }
+    }
     let all: Vec<String> = providers::list_provider_names(config).map(str::to_owned).collect();
     if names.is_empty() {
         names.clone_from(&all);

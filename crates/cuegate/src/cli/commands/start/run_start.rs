@@ -111,11 +111,12 @@ pub(in crate::cli::commands) fn check_baseline(
             let message = cause.describe(&clean_to_one_line(&one.command));
             return Err(Failure { message, hint: Some(cause.hint()), code: exit::ENVIRONMENT });
         }
-        (BaselineRule::Ask, None) if print::is_interactive() => start_anyway()?,
+        // What fails may be the task.
+        (BaselineRule::Ask, None) => print::print_line("note: the agent may mend that, so the run starts"),
         (BaselineRule::Report, Some((one, cause))) => {
             print::print_line(&format!("note: {}", cause.describe(&clean_to_one_line(&one.command))));
         }
-        (BaselineRule::Ask | BaselineRule::Report | BaselineRule::Off, _) => {}
+        (BaselineRule::Report | BaselineRule::Off, _) => {}
     }
     let mut ground = ground.after_baseline()?;
     ground.failed_before = failed.into_iter().map(|one| one.validator).collect();
