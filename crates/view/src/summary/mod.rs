@@ -9,6 +9,7 @@ mod json;
 mod open_rows;
 mod pending_command;
 mod present;
+mod standing;
 mod view;
 
 pub(crate) use json::{json_of_agent_plan, json_of_cost, json_of_waiting, round_cost};

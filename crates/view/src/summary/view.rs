@@ -529,54 +529,6 @@ impl RunView {
         self.state == RunState::Running && self.live == Liveness::Dead
     }
 
-    /// The failed call that a running run is going to repeat, and when; `None` if it waits for nothing.
-    pub fn awaited_retry(&self) -> Option<(&FaultRow, i64)> {
-        if self.state != RunState::Running || self.live != Liveness::Alive {
-            return None;
-        }
-        let until = self.pending.iter().filter_map(|pending| match pending {
-            PendingCommand::Ask { not_before_ms, .. } => *not_before_ms,
-            _ => None,
-        });
-        let until = until.max().filter(|until| self.seen_ms.is_some_and(|seen| *until > seen))?;
-        let is_outage = |row: &&FaultRow| {
-            matches!(row.class, FaultClass::RateLimited | FaultClass::Overloaded | FaultClass::Network)
-        };
-        Some((self.faults.last().filter(is_outage)?, until))
-    }
-
-    /// By what a person knows it: its issue, else its task.
-    pub fn subject(&self) -> Option<String> {
-        match &self.issue {
-            Some((number, title)) => Some(format!("#{number} {title}")),
-            None => self.task.clone(),
-        }
-    }
-
-    /// The state as text.
-    pub fn standing(&self) -> String {
-        match (&self.state, self.live) {
-            (RunState::Running, Liveness::Dead) => "running, but its process died".to_owned(),
-            (RunState::Running, Liveness::None) => "running, but no process drives it".to_owned(),
-            (RunState::Running, Liveness::Alive) if self.awaited_retry().is_some() => {
-                match self.awaited_retry().map(|(row, _)| row.class) {
-                    Some(FaultClass::RateLimited) => "rate limited".to_owned(),
-                    Some(FaultClass::Overloaded) => "agent overloaded".to_owned(),
-                    _ => "no connection".to_owned(),
-                }
-            }
-            (RunState::Suspended(waiting), _) => match waiting.kind {
-                WaitKind::Person if self.is_answered => "answered, not resumed yet".to_owned(),
-                WaitKind::Person => "asks you".to_owned(),
-                WaitKind::Quota => "rate limited".to_owned(),
-                WaitKind::Environment => "needs fixing".to_owned(),
-                WaitKind::Interrupted => "interrupted".to_owned(),
-            },
-            (RunState::Ended(EndState::Exhausted), _) => "stopped at a limit".to_owned(),
-            (state, _) => state.as_str().to_owned(),
-        }
-    }
-
     /// From the start to the last record, in milliseconds.
     pub fn elapsed_ms(&self) -> u64 {
         match (self.started_ms, self.last_ms) {
