@@ -24,6 +24,7 @@ mod program;
 mod redact;
 mod sandbox_needs;
 pub mod scripted;
+mod secret_forms;
 mod token_prices;
 
 pub use answer_server::answer_server_main;
@@ -40,4 +41,5 @@ pub use program::probe::capture_program_output;
 pub use program::redact_env::wrap_redacting_reader;
 pub use redact::{Redactor, environment_secrets, is_secret, is_secret_name, redact_variables};
 pub use sandbox_needs::{NetworkService, SandboxNeeds, calling_session};
+pub use secret_forms::{find_secret_forms, redact_secret_forms};
 pub use token_prices::{Price, Prices};

@@ -8,7 +8,7 @@ use std::{
 use serde_json::Value;
 
 /// The replacement of a key.
-const MARK: &str = "[redacted]";
+pub(crate) const MARK: &str = "[redacted]";
 /// The minimum length in bytes of a key that is redacted in streamed text. Local servers take keys such as `none` or
 /// `test`, which are words that an answer may contain.
 const SECRET_MIN: usize = 16;

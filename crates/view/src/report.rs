@@ -30,7 +30,7 @@ pub fn render_report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> Strin
         render_changed_files(view),
         render_files_to_review(view),
         render_visits(view),
-        render_validators(view, texts),
+        render_validators(view, texts, |_| true),
         render_faults(view, zone),
         render_effects(view),
         render_outside_changes(view),
@@ -60,7 +60,7 @@ pub fn pull_request_text(view: &RunView, texts: Texts<'_>) -> String {
         render_summary(view, texts),
         render_changed_files(view),
         render_files_to_review(view),
-        render_validators(view, texts),
+        render_validators(view, texts, |ran| still_fails(view, ran)),
         render_visits(view),
         contents,
         render_totals(view),
@@ -255,7 +255,8 @@ pub(crate) fn tool_result(result: ToolResult) -> &'static str {
     }
 }
 
-fn render_validators(view: &RunView, texts: Texts<'_>) -> String {
+/// The validators, and what those of them printed that failed and that `shows` picks.
+fn render_validators(view: &RunView, texts: Texts<'_>, shows: impl Fn(&ValidatorRow) -> bool) -> String {
     if view.validators.is_empty() {
         return String::new();
     }
@@ -279,11 +280,16 @@ fn render_validators(view: &RunView, texts: Texts<'_>) -> String {
         &rows,
         &[Alignment::Left, Alignment::Left, Alignment::Left, Alignment::Right],
     ));
-    for ran in view.validators.iter().filter(|ran| !ran.passed) {
+    for ran in view.validators.iter().filter(|ran| !ran.passed && shows(ran)) {
         text.push_str("\n\n");
         text.push_str(&render_validator_output(ran, texts));
     }
     text
+}
+
+/// Whether no later run of the same command passed.
+fn still_fails(view: &RunView, ran: &ValidatorRow) -> bool {
+    view.validators.iter().rfind(|other| other.command == ran.command).is_some_and(|last| !last.passed)
 }
 
 /// What a failed validator printed.

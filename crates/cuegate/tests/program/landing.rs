@@ -253,7 +253,7 @@ fn secrets_large_files_and_packages_are_held_back_until_they_are_allowed() {
         let ran = go(&project, flags);
         assert_eq!(ran.code, 1, "{}", ran.stderr);
         let held = "held back: `.env` (it is named like a file with secrets), `big.log` (it has more than 10 MB), \
-                    `deploy/key.txt` (it holds a private key or a login), `node_modules/` (installed or built, and nothing ignores it)";
+                    `deploy/key.txt` (it holds a key, a token or a login), `node_modules/` (installed or built, and nothing ignores it)";
         assert!(ran.stderr.contains(held), "{}", ran.stderr);
     }
     assert_eq!(project.git(&["show", "main:a.txt"]), "one\n");

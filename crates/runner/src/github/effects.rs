@@ -5,6 +5,7 @@
 use std::{fs, io::Write, path::Path};
 
 use cuegate_engine::{Delay, EffectResult};
+use cuegate_provider::redact_secret_forms;
 
 use super::{Comment, Github, GithubError, Issue};
 
@@ -235,8 +236,10 @@ fn write_request_note(path: &Path) -> std::io::Result<()> {
 }
 
 pub(super) fn truncate_body(text: &str) -> String {
+    // Before it is cut: half of a key has no form.
+    let text = redact_secret_forms(text);
     if text.chars().count() <= TEXT_CHARS_MAX {
-        return text.to_owned();
+        return text.into_owned();
     }
     let kept: String = text.chars().take(TEXT_CHARS_MAX).collect();
     format!("{kept}\n\n(cut off; the run has the whole text)")

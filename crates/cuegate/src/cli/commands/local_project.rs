@@ -14,6 +14,7 @@ use std::{
 use cuegate_engine::EndState;
 use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_observe::{Control, Observer, Problem, Project, StartRequest};
+use cuegate_provider::redact_secret_forms;
 use cuegate_runner::StateDir;
 use cuegate_view::{Graph, RunState, TimeZone, check_json, render_report, svg_without_style};
 use rustix::process::{Pid, Signal, kill_process};
@@ -257,7 +258,8 @@ impl Project for LocalProject {
         let FoldedRun { mut view, history, .. } =
             FoldedRun::read(&*journal, run).map_err(problem_of_failure)?;
         compare_files(&self.place.home, &*journal, run, &mut view, &history);
-        Ok(render_report(&view, &texts_of_run(&*journal, run), &TimeZone::system()))
+        let report = render_report(&view, &texts_of_run(&*journal, run), &TimeZone::system());
+        Ok(redact_secret_forms(&report).into_owned())
     }
 
     fn diff(&self, run: &RunId, records: Option<(u64, u64)>) -> Result<String, Problem> {

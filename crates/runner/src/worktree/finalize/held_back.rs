@@ -1,6 +1,8 @@
 //! Files that a reviewer would not let into a commit: secrets, very large files, and what package managers install.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use cuegate_provider::find_secret_forms;
 
 use super::super::error::WorktreeError;
 use super::super::tree_edit::TreeEdit;
@@ -8,8 +10,8 @@ use super::contents::RunWork;
 
 /// The size from which a file is held back, in bytes.
 const LARGE: u64 = 10 << 20;
-/// The largest file in which a private key is looked for, in bytes, and how many are read at a time.
-const KEY_FILE_MAX: u64 = 64 << 10;
+/// The largest file in which keys are looked for, in bytes, and how many are read at a time.
+const KEY_FILE_MAX: u64 = 1 << 20;
 const PART: usize = 500;
 
 /// Folders that package managers and build tools fill.
@@ -112,11 +114,18 @@ pub(super) fn find_held_back(
     for part in small.chunks(PART) {
         let objects: Vec<&str> = part.iter().map(|edit| edit.after.1.as_str()).collect();
         let contents = work.trees.contents(&objects)?;
-        for (edit, _) in part.iter().zip(contents).filter(|(_, content)| holds_secret(content)) {
-            let had_one = !edit.is_addition()
-                && work.trees.contents(&[&edit.before.1])?.iter().any(|c| holds_secret(c));
-            if !had_one {
-                held.insert(edit.name(), "it holds a private key or a login");
+        for (edit, content) in part.iter().zip(contents) {
+            let found = find_secrets(&content);
+            if found.is_empty() {
+                continue;
+            }
+            let before = match edit.is_addition() {
+                true => Vec::new(),
+                false => work.trees.contents(&[&edit.before.1])?,
+            };
+            let known: BTreeSet<String> = before.iter().flat_map(|content| find_secrets(content)).collect();
+            if !found.is_subset(&known) {
+                held.insert(edit.name(), "it holds a key, a token or a login");
             }
         }
     }
@@ -156,17 +165,17 @@ fn has_secret_name(path: &str) -> bool {
     SECRET_NAMES.contains(&name.as_str()) || KEY_STORES.contains(&ending) || name.ends_with(".env")
 }
 
-/// Whether a text holds a private key in PEM form, of any kind, or the login of a package registry.
-fn holds_secret(text: &[u8]) -> bool {
+/// The keys and tokens in a text, the beginnings of private keys in PEM form, and the logins of package registries.
+fn find_secrets(text: &[u8]) -> BTreeSet<String> {
     let text = String::from_utf8_lossy(text);
-    text.lines().any(|line| {
-        let line = line.trim();
+    let lines = text.lines().map(str::trim).filter(|line| {
         let is_login = line.split_once("_authToken=").is_some_and(|(_, token)| !token.starts_with("${"));
-        is_login
-            || line.strip_prefix("-----BEGIN ").is_some_and(|rest| {
-                rest.ends_with("PRIVATE KEY-----") || rest.ends_with("PRIVATE KEY BLOCK-----")
-            })
-    }) || text.contains("PuTTY-User-Key-File-")
+        let is_key = line.strip_prefix("-----BEGIN ").is_some_and(|rest| {
+            rest.ends_with("PRIVATE KEY-----") || rest.ends_with("PRIVATE KEY BLOCK-----")
+        });
+        is_login || is_key || line.contains("PuTTY-User-Key-File-")
+    });
+    lines.chain(find_secret_forms(&text)).map(str::to_owned).collect()
 }
 
 /// Whether a path, or a folder above it, matches a pattern with `*` as a wildcard, which also matches `/`.
@@ -199,10 +208,10 @@ mod tests {
         {
             assert!(!has_secret_name(name), "{name}");
         }
-        assert!(holds_secret(b"x\n-----BEGIN OPENSSH PRIVATE KEY-----\n"));
-        assert!(holds_secret(b"//registry.npmjs.org/:_authToken=npm_x\n"));
-        assert!(!holds_secret(b"//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n"));
-        assert!(!holds_secret(b"looks for `-----BEGIN PRIVATE KEY-----` in files\n"));
+        assert!(!find_secrets(b"x\n-----BEGIN OPENSSH PRIVATE KEY-----\n").is_empty());
+        assert!(!find_secrets(b"//registry.npmjs.org/:_authToken=npm_x\n").is_empty());
+        assert!(find_secrets(b"//registry.npmjs.org/:_authToken=${NPM_TOKEN}\n").is_empty());
+        assert!(find_secrets(b"looks for `-----BEGIN PRIVATE KEY-----` in files\n").is_empty());
     }
 
     #[test]

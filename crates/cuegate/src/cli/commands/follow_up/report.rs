@@ -1,6 +1,7 @@
 //! `report`: what a run did, proved and spent.
 
 use crate::cli::commands::shared_args::RunOrFile;
+use cuegate_provider::redact_secret_forms;
 use cuegate_view::{RunView, TimeZone};
 
 use crate::cli::commands::{ProjectPlace, texts_of_run};
@@ -34,11 +35,8 @@ pub(in crate::cli::commands) fn print_run_report(
     } else if args.json {
         print::print_json(&view.to_json(&texts_of_run(&*journal, &id)));
     } else {
-        print::print_data(&cuegate_view::render_report(
-            &view,
-            &texts_of_run(&*journal, &id),
-            &TimeZone::system(),
-        ));
+        let report = cuegate_view::render_report(&view, &texts_of_run(&*journal, &id), &TimeZone::system());
+        print::print_data(&redact_secret_forms(&report));
     }
     Ok(exit::DONE)
 }
