@@ -113,8 +113,10 @@ impl LinkProtection {
 /// The submodules in the index of a repository inside of another one, as paths in that one. None where git does not read it.
 fn list_links_of(repository: &Repository, link: &str) -> Vec<String> {
     let folder = repository.top.join(link);
-    // Otherwise git would find the repository around it.
-    if folder.join(DOT_GIT).symlink_metadata().is_err() {
+    // A link on the way leads to another repository, and without a `.git` git would find the one around it.
+    let dot =
+        || text_of_dot(&FolderHandle::open(&repository.top).ok()?.folder(Path::new(link)).ok()?).ok()?;
+    if dot().is_none_or(|text| text.is_empty()) {
         return Vec::new();
     }
     let listed = crate::worktree::git::Git::new(&folder).run(&["ls-files", "--stage", "-z"]);

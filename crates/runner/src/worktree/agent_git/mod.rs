@@ -502,6 +502,8 @@ impl RepositoryPair {
         reached.read.retain(|path| path.is_dir());
         Git::confined_to(&self.own(), self.confinement.words_before(&reached))
             .with("GIT_NO_REPLACE_OBJECTS", "1")
+            // Nobody reads them, and one may be a link.
+            .setting("core.logAllRefUpdates=false")
             .within(CONFINED_TIMEOUT)
             .limited_to(CONFINED_MEMORY_MAX)
     }
