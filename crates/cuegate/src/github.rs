@@ -2,7 +2,10 @@
 
 use std::{cell::Cell, collections::BTreeMap, path::Path, sync::Arc};
 
-use cuegate_engine::{FenceKey, FinalizePlan, GithubTarget, HiddenText, RunStarted, remove_hidden_markdown};
+use cuegate_engine::{
+    FenceKey, FinalizePlan, GithubTarget, HiddenText, RunStarted, remove_hidden_characters,
+    remove_hidden_markdown,
+};
 use cuegate_flow::model::{
     Act, BlobRef, Flow, Reaction, ReadKind, Resource, Step, StepId, SystemEffectKind, Verdict,
 };
@@ -266,15 +269,19 @@ pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTex
     };
     let fence_key = FenceKey::new(random_token());
     let hidden = Cell::new(HiddenText::default());
-    let see = |text: &str| {
-        let (text, removed) = remove_hidden_markdown(text);
+    let see = |label: &str, text: &str| {
+        // A title is no Markdown.
+        let (text, removed) = match label {
+            "title" => remove_hidden_characters(text),
+            _ => remove_hidden_markdown(text),
+        };
         let mut all = hidden.get();
         all += removed;
         hidden.set(all);
         text
     };
     let data = |label: &str, text: &str| {
-        let text = see(text);
+        let text = see(label, text);
         let text = text.trim();
         // Names of files and users are data as well.
         let label: String = label.chars().filter(|c| !c.is_control() && !"\"<>".contains(*c)).collect();
@@ -313,7 +320,7 @@ pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTex
         ("issue_content", content),
     ]);
     let (closed, is_pull_request) = (issue.state == "closed", issue.pull_request.is_some());
-    let (title, _) = remove_hidden_markdown(&issue.title);
+    let (title, _) = remove_hidden_characters(&issue.title);
     Ok(IssueTexts { task, variables, closed, title, is_pull_request, hidden: hidden.get() })
 }
 

@@ -7,6 +7,7 @@ use std::{io::IsTerminal, path::Path, sync::Arc};
 use clap::ArgMatches;
 use cuegate_engine::{
     AgentChoice, FinalizePlan, HiddenText, IssueClaim, RecordedLoadOptions, remove_hidden_characters,
+    remove_hidden_markdown,
 };
 use cuegate_flow::model::Flow;
 use cuegate_formats::{ISSUE_TEXTS, SHARED_FLAGS, same_name};
@@ -202,7 +203,11 @@ pub(in crate::cli::commands) fn run_after(
     };
     wishes.hidden = texts.as_ref().map(|texts| texts.hidden).unwrap_or_default();
     wishes.task = read_task(&args, &definition, texts.as_ref())?.map(|task| {
-        let (task, removed) = remove_hidden_characters(&task);
+        // What is typed is seen; the texts of an issue are clean.
+        let (task, removed) = match args.task.is_some() || texts.is_some() {
+            true => remove_hidden_characters(&task),
+            false => remove_hidden_markdown(&task),
+        };
         wishes.hidden += removed;
         task
     });
