@@ -190,6 +190,8 @@ pub struct EffectCommand {
     pub tree: Option<TreeState>,
     /// The commands that passed in this run, for an effect that publishes its work: they prove it again on another base.
     pub gates: Vec<ExecCommand>,
+    /// Whether the work was edited after the run ended with it.
+    pub is_edited: bool,
 }
 
 /// A poll of a part of the verdict.

@@ -409,6 +409,9 @@ impl Run {
             }
             Event::EffectsRequested(EffectsRequested { phase, first, effects }) => {
                 self.effects.phase = Some(*phase);
+                if self.effects.unfinalized.is_none() && effects.iter().any(EffectKind::finalizes) {
+                    self.effects.ended_tree = self.tree.as_ref().map(|tree| tree.tree.clone());
+                }
                 for (index, kind) in (*first..).zip(effects) {
                     self.effects.pending.push(Effect {
                         id: CommandId::Effect { seq: self.seq, index },

@@ -41,7 +41,12 @@ pub fn list_pending_commands(flow: &Flow, run: &Run) -> Vec<Command> {
         let (comments, comment_url) = (run.effects.comments.clone(), run.effects.comment_url.clone());
         let comment_unknown = run.effects.comment_unknown;
         let gates = if effect.kind.finalizes() { list_gates(flow, run, effect.id) } else { Vec::new() };
-        let command = EffectCommand { effect, program, comments, comment_url, comment_unknown, tree, gates };
+        let is_edited = match (&run.effects.ended_tree, &run.tree) {
+            (Some(ended), Some(tree)) => effect.kind.finalizes() && *ended != tree.tree,
+            _ => false,
+        };
+        let command =
+            EffectCommand { effect, program, comments, comment_url, comment_unknown, tree, gates, is_edited };
         return vec![Command::Effect(Box::new(command))];
     }
     let (State::Running, Some(node)) = (&run.state, &run.progress.node) else { return Vec::new() };

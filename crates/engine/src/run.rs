@@ -141,6 +141,8 @@ pub struct RunEffects {
     pub unfinalized: Option<RunEnd>,
     /// The end of the run once the pending effects are done.
     pub ending: Option<RunEnd>,
+    /// The files with which the run ended.
+    pub ended_tree: Option<String>,
 }
 
 /// What a run has used, and what it may use.

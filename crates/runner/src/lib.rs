@@ -45,6 +45,7 @@ pub use effect_plan::EffectPlan;
 pub use error::Error;
 pub use executor::{CommandFuture, CommandResult, Executor, TreeInspection};
 pub use http::{get_status, post_json};
+pub use local::proof::undo_proofs;
 pub use local::{
     CalledAgent, CalledAgents, ExecutorSettings, FormerProviders, LocalExecutor, RUN_VARIABLE,
     WITHIN_VARIABLE, put_back, state_of, state_with,

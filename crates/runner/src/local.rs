@@ -10,7 +10,7 @@ mod effects;
 mod kept_programs;
 mod main_checkout;
 mod probe;
-mod proof;
+pub(crate) mod proof;
 mod reads;
 mod step_effects;
 mod tool_log;

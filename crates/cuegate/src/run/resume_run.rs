@@ -191,18 +191,21 @@ pub fn no_flow() -> Arc<Flow> {
 ///
 /// # Errors
 /// When git fails.
-pub fn tree_change_of_run(home: &StateDir, run: &Run) -> Result<Option<TreeChange>, Failure> {
+pub fn tree_change_of_run(home: &StateDir, id: &RunId, run: &Run) -> Result<Option<TreeChange>, Failure> {
     let place = &run.started().place;
     let work = if place.owned { Path::new(&place.work) } else { home.root() };
-    seen_in(work, home, run)
+    seen_in(work, home, id, run)
 }
 
-fn seen_in(work: &Path, home: &StateDir, run: &Run) -> Result<Option<TreeChange>, Failure> {
+fn seen_in(work: &Path, home: &StateDir, id: &RunId, run: &Run) -> Result<Option<TreeChange>, Failure> {
     let Some(before) = run.tree.as_ref().filter(|_| work.is_dir()) else { return Ok(None) };
     let Some(trees) = Trees::open(work, &home.trees())? else { return Ok(None) };
+    // Gates that ran on another base when they were killed left its files.
+    let kept = cuegate_runner::undo_proofs(&trees, home, id)?;
+    let gap = |kept| format!("what was changed while the gates ran again is kept as `{kept}`");
     let tree = state_of(&trees, run.started().place.branch.as_deref())?;
     let changed = trees.changes(&before.tree, &tree.tree)?.into_iter().map(|change| change.path).collect();
-    Ok(Some(TreeChange { tree, changed, ..TreeChange::default() }))
+    Ok(Some(TreeChange { tree, changed, gaps: kept.into_iter().map(gap).collect(), ..TreeChange::default() }))
 }
 
 /// The newest run that followed this one in its worktree. Resuming an earlier run would put the worktree back to the
@@ -360,7 +363,7 @@ pub fn prepare_resumed_run(host: &Host, id: &RunId, again: &ResumeRequest) -> Re
     let last = entries.iter().rev().find(works).and_then(|entry| u64::try_from(entry.at_ms).ok());
     let last = SystemTime::UNIX_EPOCH + Duration::from_millis(last.unwrap_or_default());
     let left = take_over_git(home, id, trees.as_ref(), sandbox.as_ref(), last)?;
-    let mut found = seen_in(&work, home, book.run())?;
+    let mut found = seen_in(&work, home, id, book.run())?;
     if let Some(found) = &mut found {
         found.left_in_git = left;
     }

@@ -260,3 +260,97 @@ fn a_kill_while_the_gates_run_again_loses_nothing() {
     assert_eq!(git(Path::new(&work), &["status", "--porcelain"]), "");
     assert!(!Path::new(&work).join("theirs.txt").exists());
 }
+
+#[test]
+fn what_somebody_commits_while_the_gates_run_again_stays() {
+    let team = Team::new("", "echo w > work.txt; sleep 3");
+    let slow = WORKFLOW.replace("cat *.txt", "if test -f theirs.txt; then sleep 5; fi; cat *.txt");
+    team.project.write(".takt/workflows/it.yaml", &slow);
+    team.project.git(&["commit", "--quiet", "--all", "--message", "slow"]);
+    let job = team.project.job(&["run", "it", "Do it", "--script", "script.json", "--worktree", "--merge"]);
+    let _agent = team.project.at_work("sleep 3");
+    let commit = |file: &str| {
+        team.project.write(file, "x\n");
+        team.project.git(&["add", file]);
+        team.project.git(&["commit", "--quiet", "--message", file]);
+    };
+    commit("theirs.txt");
+    let _gate = team.project.at_work("sleep 5");
+    commit("second.txt");
+    let ran = job.end();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let files = team.project.git(&["ls-files"]);
+    for file in ["theirs.txt", "second.txt", "work.txt"] {
+        assert!(files.contains(file), "{files}\n{}", ran.stderr);
+    }
+}
+
+#[test]
+fn what_a_person_merged_by_hand_is_tested_before_it_is_pushed() {
+    let team = Team::new("[finalize]\nbase_moved = \"update\"\n", "echo w > work.txt");
+    team.colleague_pushes("main", "work.txt", "theirs\n");
+    assert_eq!(team.go(&["--push"]).code, 1);
+    let work = team.place_of_run()["work"].as_str().unwrap().to_owned();
+    let at = Path::new(&work);
+    git(at, &["fetch", "--quiet", "origin"]);
+    git(at, &["merge", "--quiet", "--strategy-option", "ours", "origin/main"]);
+    fs::write(at.join("broken.txt"), "b\n").unwrap();
+    let ran = team.project.run(&["retry"]);
+    assert!(
+        ran.code == 1 && ran.stderr.contains("fails on the work: exit 1; nothing was pushed"),
+        "{}",
+        ran.stderr
+    );
+    fs::remove_file(at.join("broken.txt")).unwrap();
+    fs::write(at.join("more.txt"), "m\n").unwrap();
+    let ran = team.project.run(&["retry"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("its gates pass so"), "{}", ran.stderr);
+}
+
+#[test]
+fn files_that_git_ignores_outlive_the_gates_that_run_again() {
+    let team = Team::new("", "echo w > work.txt; echo k > kept.env");
+    team.project.write(".gitignore", "/script.json\n/seen.log\n/.cuegate\n*.env\n");
+    team.project.git(&["commit", "--quiet", "--all", "--message", "ignore"]);
+    let ran = team.go(&["--push"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("without a commit of yours"), "{}", ran.stderr);
+    let work = team.place_of_run()["work"].as_str().unwrap().to_owned();
+    assert_eq!(fs::read_to_string(Path::new(&work).join("kept.env")).unwrap(), "k\n");
+}
+
+#[test]
+fn a_cancelled_proof_leaves_no_files_of_others() {
+    let team = Team::new("[finalize]\nbase_moved = \"update\"\n", "echo w > work.txt");
+    let slow = WORKFLOW.replace("cat *.txt", "if test -f theirs.txt; then sleep 4; fi; cat *.txt");
+    team.project.write(".takt/workflows/it.yaml", &slow);
+    team.project.git(&["commit", "--quiet", "--all", "--message", "slow"]);
+    team.project.git(&["push", "--quiet", "origin", "main"]);
+    git(&team.place.path().join("colleague"), &["fetch", "--quiet"]);
+    team.colleague_pushes("main", "theirs.txt", "t\n");
+    let job = team.project.job(&["run", "it", "Do it", "--script", "script.json", "--worktree", "--push"]);
+    let _gate = team.project.at_work("sleep 4");
+    drop(job);
+    team.project.kill_all();
+    team.project.all_gone();
+    assert_eq!(team.project.run(&["cancel", "last"]).code, 0);
+    let work = team.place_of_run()["work"].as_str().unwrap().to_owned();
+    assert!(!Path::new(&work).join("theirs.txt").exists());
+    let shown = team.project.run(&["diff", "--stat"]);
+    assert!(!shown.stdout.contains("theirs.txt"), "{}", shown.stdout);
+}
+
+#[test]
+fn a_clone_without_branches_asks_the_remote_before_it_judges() {
+    let team = Team::new("", "echo w > work.txt");
+    let commit = team.project.git(&["rev-parse", "HEAD"]);
+    team.project.git(&["remote", "remove", "origin"]);
+    team.project.git(&["remote", "add", "origin", &team.hub()]);
+    team.project.git(&["checkout", "--quiet", "--detach", commit.trim()]);
+    team.project.git(&["branch", "--quiet", "-D", "main"]);
+    team.colleague_pushes("main", "theirs.txt", "t\n");
+    let ran = team.go(&["--push"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!ran.stderr.contains("does not have"), "{}", ran.stderr);
+}

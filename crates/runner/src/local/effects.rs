@@ -157,6 +157,7 @@ impl LocalExecutor {
                 into: plan.into.as_deref(),
                 merges: plan.merges,
                 updates: plan.updates,
+                is_edited: command.is_edited,
                 allowed: &plan.allowed,
                 claim: plan.claim.as_ref(),
             };

@@ -2,18 +2,22 @@
 
 #![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
 
-use std::{fs, path::Path};
+use std::{fs, io::ErrorKind, path::Path};
 
 use cuegate_engine::{EffectCommand, ExecCommand};
+use cuegate_journal::RunId;
 use tokio::sync::watch;
 
 use super::{LocalExecutor, exit_of_finished, run_blocking, text_of};
 use crate::{
     error::{Error, io_error_at},
     process::FinishedCommand,
+    state_dir::StateDir,
     worktree::{Trees, WorktreeError, finalize::Outcome},
 };
 
+/// The file that says that a proof began.
+const PROVING: &str = "proving";
 /// The most gates that are named.
 const NAMED_MAX: usize = 3;
 /// The longest line of output that is told, in characters.
@@ -48,39 +52,65 @@ impl LocalExecutor {
             return Ok(Ok("; the run has no gate that checks it so".to_owned()));
         }
         let (work, tree) = (unproved.work.clone(), unproved.tree.clone());
-        // A killed try may have left its files.
-        let note = self.setting.home.command(&self.setting.run, command.effect.id).join("proving");
-        let (at, before) = (note.clone(), end.tree.clone());
-        let is_ready = run_blocking(move || show_tree(&trees, &before, (&work, &tree), &at)).await?;
-        if !is_ready {
-            return Ok(Err(
-                "files in the worktree changed since the last step; `cuegate retry` looks at them".to_owned(),
-            ));
+        let folder = self.setting.home.command(&self.setting.run, command.effect.id);
+        let (note, before) = (folder.join(PROVING), end.tree.clone());
+        let shown = (trees.clone(), note.clone(), before.clone());
+        let is_changed = run_blocking(move || {
+            let (trees, note, before) = shown;
+            // A killed try may have left its files.
+            undo_proof(&trees, &note)?;
+            Ok(trees.set_aside()? != before)
+        });
+        if is_changed.await? {
+            let why = "files in the worktree changed since the last step; `cuegate retry` looks at them";
+            return Ok(Err(why.to_owned()));
         }
-        let failure = self.run_gates(command, unproved, cut).await;
-        let trees = self.setting.trees.clone();
-        run_blocking(move || {
-            if let Some(trees) = trees {
-                trees.restore(&end.tree)?;
+        // A gate that was meant to pass once, and to fail on the work, says nothing of it.
+        let mut gates = Vec::new();
+        for (index, gate) in command.gates.iter().enumerate().filter(|_| work != tree) {
+            let Some(finished) = self.run_command(gate, &folder.join(format!("own-{index}")), cut).await?
+            else {
+                return Err(WorktreeError::Stopped.into());
+            };
+            if describe_failure(gate, &finished).is_none() {
+                gates.push(gate.clone());
             }
+        }
+        if work == tree {
+            gates.clone_from(&command.gates);
+        }
+        let shown = (trees.clone(), note.clone());
+        let kept = run_blocking(move || {
+            let (trees, note) = shown;
+            // What gates wrote.
+            trees.restore(&before)?;
+            show_tree(&trees, &before, (&work, &tree), &note)
+        });
+        if let Some(why) = kept.await? {
+            return Ok(Err(why));
+        }
+        let failure = self.run_gates(&gates, &folder, unproved, cut).await;
+        run_blocking(move || {
+            trees.restore(&end.tree)?;
             fs::remove_file(&note).map_err(io_error_at("remove", &note))
         })
         .await?;
         Ok(match failure? {
             Some(why) => Err(why),
-            None => Ok(format!("; its gates pass so: {}", list_gates(&command.gates))),
+            None if gates.is_empty() => Ok("; the run has no gate that passes on its work".to_owned()),
+            None => Ok(format!("; its gates pass so: {}", list_gates(&gates))),
         })
     }
 
     /// Which gate fails, and how.
     async fn run_gates(
         &self,
-        command: &EffectCommand,
+        gates: &[ExecCommand],
+        folder: &Path,
         unproved: &UnprovedTree,
         cut: &mut watch::Receiver<bool>,
     ) -> Result<Option<String>, Error> {
-        let folder = self.setting.home.command(&self.setting.run, command.effect.id);
-        for (index, gate) in command.gates.iter().enumerate() {
+        for (index, gate) in gates.iter().enumerate() {
             // Its own for each tree: a gate that ended before a crash is not started again.
             let dir = folder.join(format!("gate-{index}-{}", unproved.tree));
             let Some(finished) = self.run_command(gate, &dir, cut).await? else {
@@ -95,21 +125,62 @@ impl LocalExecutor {
     }
 }
 
-/// Lets the working tree, which is at the snapshot `before`, have what differs between two trees of commits as well. Returns
-/// whether it was there; `note` says that a former try began.
-fn show_tree(trees: &Trees, before: &str, (from, to): (&str, &str), note: &Path) -> Result<bool, Error> {
-    let wanted = trees.with_difference(before, from, to)?;
+/// Puts back the files of a worktree in which a proof was cut off; `note` says that it began, and with which snapshot. What
+/// else is there is kept.
+///
+/// # Errors
+/// When git fails, or the note cannot be read or removed.
+pub fn undo_proof(trees: &Trees, note: &Path) -> Result<Option<String>, Error> {
+    let text = match fs::read_to_string(note) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        text => text.map_err(io_error_at("read", note))?,
+    };
+    let Some((before, shown)) = text.trim_end().split_once(' ') else { return Ok(None) };
     let is = trees.set_aside()?;
-    if is != before && is != wanted && !note.exists() {
-        return Ok(false);
+    let mut aside = None;
+    if is != before {
+        if is != shown {
+            aside = Some(trees.keep_aside(&is)?);
+        }
+        trees.restore(before)?;
     }
-    let io_failed = |doing| io_error_at(doing, note);
+    fs::remove_file(note).map_err(io_error_at("remove", note))?;
+    Ok(aside)
+}
+
+/// Puts back the files of the worktree of a run in which a proof was cut off. Returns the references that keep what else was
+/// there.
+///
+/// # Errors
+/// As [`undo_proof`].
+pub fn undo_proofs(trees: &Trees, home: &StateDir, run: &RunId) -> Result<Vec<String>, Error> {
+    let mut kept = Vec::new();
+    for entry in fs::read_dir(home.run(run).join("commands")).into_iter().flatten().flatten() {
+        kept.extend(undo_proof(trees, &entry.path().join(PROVING))?);
+    }
+    Ok(kept)
+}
+
+/// Lets the working tree, which is at the snapshot `before`, have what differs between two trees of commits as well. Returns
+/// why that cannot be; `note` says that it began.
+fn show_tree(
+    trees: &Trees,
+    before: &str,
+    (from, to): (&str, &str),
+    note: &Path,
+) -> Result<Option<String>, Error> {
+    let wanted = trees.with_difference(before, from, to)?;
+    if let Some(path) = trees.find_in_the_way(before, &wanted)? {
+        return Ok(Some(format!(
+            "`{path}` of the other side is in the worktree, where git ignores it, so the gates cannot run on both"
+        )));
+    }
     if let Some(folder) = note.parent() {
-        fs::create_dir_all(folder).map_err(io_failed("create"))?;
+        fs::create_dir_all(folder).map_err(io_error_at("create", folder))?;
     }
-    fs::write(note, "").map_err(io_failed("write"))?;
+    fs::write(note, format!("{before} {wanted}\n")).map_err(io_error_at("write", note))?;
     trees.restore(&wanted)?;
-    Ok(true)
+    Ok(None)
 }
 
 fn describe_failure(gate: &ExecCommand, finished: &FinishedCommand) -> Option<String> {

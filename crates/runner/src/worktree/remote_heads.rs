@@ -14,7 +14,7 @@ pub(super) const REMOTE_MAX: Duration = Duration::from_secs(120);
 /// The time limit of a fetch.
 const FETCH_MAX: Duration = Duration::from_secs(10 * 60);
 /// The most branches, besides the ones asked about, that are fetched to find commits.
-const FETCHED_MAX: usize = 100;
+const FETCHED_MAX: usize = 5_000;
 
 /// The branches of a remote with their commits, by full name.
 ///
@@ -76,7 +76,6 @@ pub struct RemoteHeads<'r> {
     heads: BTreeMap<String, String>,
     /// Those that are in the repository.
     known: BTreeSet<String>,
-    is_shallow: bool,
 }
 
 impl<'r> RemoteHeads<'r> {
@@ -94,8 +93,7 @@ impl<'r> RemoteHeads<'r> {
             Err(why) => return Ok(Err(why)),
         };
         let git = Git::new(repo).within(FETCH_MAX);
-        let is_shallow = git.word(&["rev-parse", "--is-shallow-repository"])? == "true";
-        let mut asked = RemoteHeads { git, remote, heads, known: BTreeSet::new(), is_shallow };
+        let mut asked = RemoteHeads { git, remote, heads, known: BTreeSet::new() };
         asked.learn_known()?;
         let wanted: Vec<String> = wanted.iter().map(|name| format!("refs/heads/{name}")).collect();
         let unknown = asked.unknown(|name| wanted.iter().any(|wanted| wanted == name));
@@ -143,7 +141,7 @@ impl<'r> RemoteHeads<'r> {
         let count = self.count(of)?;
         // One branch may have them that was made since.
         let unknown = self.unknown(|_| true);
-        if count == 0 || unknown.is_empty() || unknown.len() > FETCHED_MAX || self.is_shallow {
+        if count == 0 || unknown.is_empty() || unknown.len() > FETCHED_MAX {
             return Ok(count);
         }
         // Those that cannot be fetched tell nothing.

@@ -2,9 +2,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "state of ours, where no agent writes")]
 
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};
+
 use super::changes::object_id;
-use super::error::WorktreeError;
+use super::error::{WorktreeError, io_at};
 use super::snapshots::snapshot::Trees;
+use crate::beneath::FolderHandle;
 
 /// The mode of a submodule, or of another repository in the working tree.
 pub(super) const GITLINK: &str = "160000";
@@ -115,12 +118,27 @@ impl Trees {
         tree
     }
 
-    /// The tree `tree` with what differs between two others: their entries in the second one.
+    /// The tree `tree` with what differs between two others: their entries in the second one. Rules of what git ignores stay,
+    /// or files that it ignores would be taken for others.
     ///
     /// # Errors
     /// Neither the state dir nor the repository knows one of the trees.
     pub fn with_difference(&self, tree: &str, from: &str, to: &str) -> Result<String, WorktreeError> {
-        self.revert_edits(tree, self.edits(to, from)?.iter())
+        let is_rule = |edit: &&TreeEdit| edit.path.rsplit(|byte| *byte == b'/').next() == Some(b".gitignore");
+        self.revert_edits(tree, self.edits(to, from)?.iter().filter(|edit| !is_rule(edit)))
+    }
+
+    /// A file that the tree `to` adds to the tree `from` and that is in the working tree already: git ignores it.
+    ///
+    /// # Errors
+    /// Neither the state dir nor the repository knows one of the trees.
+    pub fn find_in_the_way(&self, from: &str, to: &str) -> Result<Option<String>, WorktreeError> {
+        let top = FolderHandle::open(self.root()).map_err(io_at("open", self.root()))?;
+        let is_there = |edit: &&TreeEdit| {
+            let path = Path::new(OsStr::from_bytes(&edit.path));
+            edit.is_addition() && top.state_of(path).is_ok_and(|state| state.is_some())
+        };
+        Ok(self.edits(from, to)?.iter().find(is_there).map(TreeEdit::name))
     }
 
     /// The tree `tree` with the entries that `other` has at `paths`; none where that has none.

@@ -13,6 +13,9 @@ use super::contents::{RunWork, list_names};
 use super::{Branches, Outcome, Prove, check_branch, has_work, separate_git_failure, set_fallback_author};
 use crate::beneath::{FolderHandle, is_missing};
 
+/// How often a merge is made anew because its base went on meanwhile.
+const MERGES_MAX: u32 = 5;
+
 /// Merges the branch of the run into its base. The merge is computed without touching any working tree. The base moves
 /// only by a fast-forward, and where it is checked out only if no tracked file of that working tree is changed; otherwise
 /// the merge stays on the branch of the run. `begun` is a file that notes that a working tree is being moved. If the base went
@@ -56,12 +59,23 @@ fn merge_branch(
         return Ok(Ok(format!("`{base}` has it")));
     }
     let mut remark = String::new();
-    if !git.succeeds(&["merge-base", "--is-ancestor", &onto, &own])? {
+    if at.is_edited {
+        match prove(&git.word(&["rev-parse", "--verify", &format!("{own}^{{tree}}")])?, "")? {
+            Ok(proved) => remark.push_str(&proved),
+            Err(why) => return Ok(Err(format!("{why}; `{base}` was not moved"))),
+        }
+    }
+    // Somebody may commit while the gates run.
+    for _ in 0..MERGES_MAX {
+        let head = git.word(&["rev-parse", "--verify", &onto])?;
+        if git.succeeds(&["merge-base", "--is-ancestor", &head, &own])? {
+            break;
+        }
         // The base went on meanwhile.
         let count: u64 =
-            git.word(&["rev-list", "--count", &format!("{own}..{onto}")])?.parse().unwrap_or_default();
+            git.word(&["rev-list", "--count", &format!("{own}..{head}")])?.parse().unwrap_or_default();
         let commits = if count == 1 { "a commit".to_owned() } else { format!("{count} commits") };
-        let tree = match merged_tree(&git, &onto, &own)? {
+        let tree = match merged_tree(&git, &head, &own)? {
             Ok(tree) => tree,
             Err(files) => {
                 let files = files.join(", ");
@@ -71,19 +85,21 @@ fn merge_branch(
             }
         };
         remark = format!(", which went on by {commits} meanwhile");
-        if at.updates {
-            match prove(&tree, &format!(", with {commits} of `{base}` merged into it"))? {
-                Ok(proved) => remark.push_str(&proved),
-                Err(why) => return Ok(Err(format!("{why}; `{base}` was not moved"))),
-            }
+        match prove(&tree, &format!(", with {commits} of `{base}` merged into it"))? {
+            Ok(proved) => remark.push_str(&proved),
+            Err(why) => return Ok(Err(format!("{why}; `{base}` was not moved"))),
         }
-        let commit = ["commit-tree", "--no-gpg-sign", "-p", &onto, "-p", &own, "-m", message, &tree];
+        if git.word(&["rev-parse", "--verify", &onto])? != head {
+            continue;
+        }
+        let commit = ["commit-tree", "--no-gpg-sign", "-p", &head, "-p", &own, "-m", message, &tree];
         let commit = set_fallback_author(git.clone(), repo)?.word(&commit)?;
         if let Err(why) =
             separate_git_failure(Git::new(at.work).run(&["merge", "--quiet", "--ff-only", &commit]))?
         {
             return Ok(Err(why));
         }
+        break;
     }
     let not_moved =
         |why: String| Ok(Ok(format!("{why} and was not moved: `git merge --ff-only {}`", at.branch)));
@@ -186,6 +202,9 @@ pub(super) fn merged_tree(
     match (output.status.code(), parts.next()) {
         (Some(0), Some(tree)) => Ok(Ok(tree.to_owned())),
         (Some(1), Some(_)) => Ok(Err(parts.map(str::to_owned).collect())),
+        _ if String::from_utf8_lossy(&output.stderr).contains("unrelated histories") => {
+            Ok(Err(vec!["all files: the histories have no common commit".to_owned()]))
+        }
         _ => Err(build_git_error(&args, &output)),
     }
 }
@@ -288,10 +307,12 @@ mod tests {
                 into: None,
                 merges: true,
                 updates: false,
+                is_edited: false,
                 allowed: &[],
                 claim: None,
             };
-            let merged = merge_branch(root, &at, "merge", &begun, &mut |_, _| panic!()).unwrap().unwrap();
+            let merged =
+                merge_branch(root, &at, "merge", &begun, &mut |_, _| Ok(Ok(String::new()))).unwrap().unwrap();
             let read = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
             if changed_by_user {
                 assert!(merged.contains("was not moved"), "{merged}");

@@ -45,6 +45,8 @@ pub struct Branches<'b> {
     pub merges: bool,
     /// Whether a base that moved on is merged into what is published.
     pub updates: bool,
+    /// Whether the work was edited after the run ended, so that its gates have not seen it.
+    pub is_edited: bool,
     /// Files that may be committed though they look like secrets, or are very large.
     pub allowed: &'b [String],
     /// The claim on the remote that its work replaces.

@@ -96,9 +96,8 @@ fn push_once(
         Err(why) => return Ok(Err(why)),
     };
     let mut proof = String::new();
-    if Some(&content.commit) != former.as_ref()
-        && tree_of(&git, &content.commit)? != tree_of(&git, &at.own())?
-    {
+    let is_other = tree_of(&git, &content.commit)? != tree_of(&git, &at.own())?;
+    if Some(&content.commit) != former.as_ref() && (is_other || at.is_edited) {
         match prove(&tree_of(&git, &content.commit)?, &content.remark)? {
             Ok(proved) => proof = proved,
             Err(why) => return Ok(Err(format!("{why}; nothing was pushed"))),
@@ -115,7 +114,12 @@ fn push_once(
         false => (format!("`{}` as `{to}`", at.branch), format!("{}:{to}", at.branch)),
     };
     Ok(pushed.map(|()| format!("pushed {own} to `{remote}`{}{proof}", content.remark)).map_err(|why| {
-        format!("`{remote}` refused {own}: {why}; when that is settled: `git push {remote} {as_typed}`")
+        let command = match content.is_branch {
+            true => format!("git push {remote} {as_typed}"),
+            // The branch has other commits than what was to be pushed.
+            false => "cuegate retry".to_owned(),
+        };
+        format!("`{remote}` refused {own}: {why}; when that is settled: `{command}`")
     }))
 }
 
@@ -311,6 +315,7 @@ mod tests {
             into: None,
             merges: false,
             updates: false,
+            is_edited: false,
             allowed: &[],
             claim: None,
         };

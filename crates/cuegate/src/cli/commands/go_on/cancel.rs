@@ -46,10 +46,13 @@ fn end_run(place: &ProjectPlace, args: &CancelArgs) -> Result<u8, Failure> {
     match RunWriter::reopen(journal.clone(), &id, flow) {
         Ok(book) => {
             // The run ends whether its tree can be inspected or not.
-            let seen = start_run::tree_change_of_run(&place.home, book.run()).unwrap_or_else(|failure| {
-                print::print_line(&format!("note: the changes since the last record are unknown: {failure}"));
-                None
-            });
+            let seen =
+                start_run::tree_change_of_run(&place.home, &id, book.run()).unwrap_or_else(|failure| {
+                    print::print_line(&format!(
+                        "note: the changes since the last record are unknown: {failure}"
+                    ));
+                    None
+                });
             let config = resume::settings_of_run(place, &*journal, &id, false)?.config;
             let host = Host {
                 home: place.home.clone(),
