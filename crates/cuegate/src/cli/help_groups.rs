@@ -37,15 +37,25 @@ pub(super) fn grouped_command() -> Command {
 
 /// What to do about a mistake, where the parser's own words do not say it.
 pub(super) fn advise_on(error: &clap::Error, args: &[String]) -> Option<String> {
-    if error.kind() != ErrorKind::UnknownArgument && error.kind() != ErrorKind::InvalidSubcommand {
-        return None;
+    let command = args.get(1).map(String::as_str).unwrap_or_default();
+    let is_resumed = args.iter().any(|word| word.starts_with("--resume"));
+    match (error.kind(), command) {
+        (ErrorKind::UnknownArgument | ErrorKind::InvalidSubcommand, _) => {}
+        (ErrorKind::MissingRequiredArgument, "explain") => {
+            return Some("`cuegate check` prints the code beside each finding".to_owned());
+        }
+        (ErrorKind::ArgumentConflict, "work") if is_resumed => {
+            return Some(
+                "a batch goes on as it was started: `cuegate work --resume`, or `--resume=BATCH`".to_owned(),
+            );
+        }
+        _ => return None,
     }
     let word = match error.get(ContextKind::InvalidArg).or_else(|| error.get(ContextKind::InvalidSubcommand))
     {
         Some(ContextValue::String(word)) => word,
         _ => return None,
     };
-    let command = args.get(1).map(String::as_str).unwrap_or_default();
     if error.kind() == ErrorKind::InvalidSubcommand && word == command {
         // A task without a command, or a command of an earlier version.
         return match (word.as_str(), args.len()) {

@@ -7,6 +7,7 @@ use std::{
 
 use toml::{Table, Value};
 
+use cuegate_flow::diagnostics::find_nearest_name;
 use cuegate_runner::{StateDir, sandbox::kept_out_files};
 
 use super::Config;
@@ -143,10 +144,15 @@ fn failure_of_toml_error(path: &Path, text: &str, error: &toml::de::Error) -> Fa
         let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
         format!(":{line}:{column}")
     });
-    Failure::usage(
-        format!("{}{place}: {}", path.display(), error.message()),
-        "docs/configuration.md lists all keys",
-    )
+    // `unknown field `typed`, expected one of `known`, …`
+    let mut names = error.message().split('`').skip(1).step_by(2);
+    let typed = names.next().filter(|_| error.message().starts_with("unknown field"));
+    let meant = typed.and_then(|typed| find_nearest_name(typed, names));
+    let hint = match meant {
+        Some(meant) => format!("did you mean `{meant}`? docs/configuration.md lists all keys"),
+        None => "docs/configuration.md lists all keys".to_owned(),
+    };
+    Failure::usage(format!("{}{place}: {}", path.display(), error.message()), hint)
 }
 
 /// Merges `over` into `under`: tables key by key; other values replace.
