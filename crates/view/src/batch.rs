@@ -202,7 +202,14 @@ pub fn batch_lines(id: &str, batch: &Batch, rows: &[TaskRow]) -> Vec<String> {
             tokens: budget.tokens.map(|_| used.tokens),
             asks: budget.asks.map(|_| used.asks),
         };
-        lines.push(format!("  used    {} of {of}", format_amounts(shown).unwrap_or_default()));
+        let shown = format_amounts(shown).unwrap_or_default();
+        // Runs that go on, and calls that reported nothing, count with their shares.
+        let known: f64 = rows.iter().filter_map(|row| row.cost_usd).sum();
+        let is_more = budget.usd_micro.is_some() && known + 0.005 < used.usd_micro as f64 / 1e6;
+        lines.push(match is_more {
+            true => format!("  used    {}; {shown} of {of} is charged or set aside", format_money(Some(known))),
+            false => format!("  used    {shown} of {of}"),
+        });
     }
     let resume = format!("`cuegate work --resume={id}` continues it");
     match &batch.end {
