@@ -557,3 +557,18 @@ pub enum Event {
         stays: bool,
     },
 }
+
+impl Event {
+    /// The files that were seen with it, if any were looked at.
+    pub fn seen_tree(&self) -> Option<&TreeState> {
+        match self {
+            Event::Answered { tree, .. }
+            | Event::Faulted { tree, .. }
+            | Event::CommandFinished { tree, .. }
+            | Event::Probed { tree, .. } => tree.as_ref(),
+            Event::EffectFinished(finished) => finished.tree.as_ref(),
+            Event::ChangedByOthers { tree, .. } | Event::TreeSeen { tree, .. } => Some(tree),
+            _ => None,
+        }
+    }
+}

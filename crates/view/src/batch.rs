@@ -207,7 +207,9 @@ pub fn batch_lines(id: &str, batch: &Batch, rows: &[TaskRow]) -> Vec<String> {
         let known: f64 = rows.iter().filter_map(|row| row.cost_usd).sum();
         let is_more = budget.usd_micro.is_some() && known + 0.005 < used.usd_micro as f64 / 1e6;
         lines.push(match is_more {
-            true => format!("  used    {}; {shown} of {of} is charged or set aside", format_money(Some(known))),
+            true => {
+                format!("  used    {}; {shown} of {of} is charged or set aside", format_money(Some(known)))
+            }
             false => format!("  used    {shown} of {of}"),
         });
     }

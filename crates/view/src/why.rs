@@ -101,9 +101,17 @@ pub fn render_why(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone
     lines.join("\n")
 }
 
-/// That the last visits of a step were all the same.
+/// That the last visits of a step were all the same, or that the files are as they were before.
 pub fn describe_repetition(view: &RunView) -> Option<String> {
-    let (step, times) = view.repeats.as_ref()?;
+    let Some((step, times)) = view.repeats.as_ref() else {
+        let ((step, visit), (earlier, first)) = view.circle.as_ref()?;
+        let then = match first {
+            0 => "at the start".to_owned(),
+            first => format!("after `{earlier}` #{first}"),
+        };
+        let what = format!("`{step}` #{visit} left the files as they were {then}: a circle");
+        return Some(clean_to_one_line(&what));
+    };
     Some(clean_to_one_line(&format!(
         "the last {times} visits of `{step}` gave the same answer, and none of them changed a file"
     )))

@@ -226,6 +226,22 @@ fn a_run_that_waits_says_so_everywhere_and_a_resumed_one_tries_at_once() {
 }
 
 #[test]
+fn files_that_are_as_they_were_before_are_told() {
+    let does = |intent: &str, text: &str| {
+        says_with("work", intent, json!({"runs": [format!("echo {text} > a.txt")]}))
+    };
+    let project = small().project(json!([
+        does("repeat", "red"), does("repeat", "blue"), does("repeat", "red"),
+        {"step": "work", "error": "auth"}
+    ]));
+    project.go(&[]);
+    for command in ["status", "why"] {
+        let said = project.run(&[command]).stdout;
+        assert!(said.contains("`work` #3 left the files as they were after `work` #1: a circle"), "{said}");
+    }
+}
+
+#[test]
 fn resume_waits_for_a_provider_limit_if_told_to() {
     let project = small().project(json!([
         {"step": "work", "error": "rate_limited", "resets_in_ms": 2_500},

@@ -56,6 +56,9 @@ pub struct RunFold {
     pub(super) names: Names,
     /// The last answer of each step, and how often in a row it came without a changed file.
     pub(super) repeats: BTreeMap<Str, (String, u32)>,
+    /// The files as they were seen last, and after which visit each state of them was there first.
+    pub(super) tree: Option<String>,
+    pub(super) trees: BTreeMap<String, (Str, u32)>,
 }
 
 impl RunFold {
@@ -75,6 +78,8 @@ impl RunFold {
             cut_at: None,
             names: Names::default(),
             repeats: BTreeMap::new(),
+            tree: None,
+            trees: BTreeMap::new(),
         }
     }
 
@@ -178,9 +183,15 @@ impl RunFold {
         // The ledger forgets what was reserved when the run ends.
         let in_flight = self.in_flight(at_ms);
         self.view.ledger.apply(event);
+        if let Some(seen) = event.seen_tree() {
+            self.tree = Some(seen.tree.clone());
+        }
         self.view.acts.apply(seq, event);
         match event {
-            Event::RunStarted(started) => self.view.began(started, at_ms),
+            Event::RunStarted(started) => {
+                self.trees.extend(started.tree.as_ref().map(|tree| (tree.tree.clone(), Default::default())));
+                self.view.began(started, at_ms);
+            }
             Event::Forked(fork) => self.view.forked(fork, at_ms),
             Event::StepEntered { step, counts, visit, attempt, iteration, remedy } => {
                 self.entered = seq;

@@ -55,6 +55,10 @@ impl RunView {
         put("iterations", json!(self.iterations));
         put("iterations_max", json!(self.iterations_max));
         put("final_step", json!(self.final_step));
+        if let Some((last, first)) = &self.circle {
+            let visit = |(step, visit): &(Str, u32)| json!({ "step": step, "visit": visit });
+            put("circle", json!({ "last": visit(last), "as_after": visit(first) }));
+        }
         if let Some((step, times)) = &self.repeats {
             put("repeats", json!({ "step": step, "times": times }));
         }

@@ -115,6 +115,14 @@ impl RunFold {
             }
         };
         self.view.repeats = (times >= REPEATS_MIN).then(|| (track.step.clone(), times));
+        if track.changed.is_empty() {
+            return;
+        }
+        if let Some(tree) = self.tree.clone() {
+            let this = (self.names.share(&track.step), track.visit);
+            let first = self.trees.entry(tree).or_insert_with(|| this.clone()).clone();
+            self.view.circle = (first != this).then_some((this, first));
+        }
     }
 }
 

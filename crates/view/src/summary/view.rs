@@ -291,6 +291,8 @@ pub struct RunView {
     /// The step of the last visit, and how often in a row it answered the same and changed no file; `None` below three
     /// times.
     pub repeats: Option<(Str, u32)>,
+    /// The last visit that changed files, if they are as after an earlier one, and that one; 0 is the start of the run.
+    pub circle: Option<((Str, u32), (Str, u32))>,
     /// The visit that has not ended.
     pub open: Option<OpenVisit>,
     /// Pending commands, in the order of members; empty when it does not run.
@@ -401,6 +403,7 @@ impl RunView {
             rows: Vec::new(),
             ended_visits: 0,
             repeats: None,
+            circle: None,
             open: None,
             pending: Vec::new(),
             seen_ms: None,
