@@ -130,7 +130,7 @@ impl LocalExecutor {
 ///
 /// # Errors
 /// When git fails, or the note cannot be read or removed.
-pub fn undo_proof(trees: &Trees, note: &Path) -> Result<Option<String>, Error> {
+fn undo_proof(trees: &Trees, note: &Path) -> Result<Option<String>, Error> {
     let text = match fs::read_to_string(note) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         text => text.map_err(io_error_at("read", note))?,
@@ -152,7 +152,7 @@ pub fn undo_proof(trees: &Trees, note: &Path) -> Result<Option<String>, Error> {
 /// there.
 ///
 /// # Errors
-/// As [`undo_proof`].
+/// When git fails, or a note cannot be read or removed.
 pub fn undo_proofs(trees: &Trees, home: &StateDir, run: &RunId) -> Result<Vec<String>, Error> {
     let mut kept = Vec::new();
     for entry in fs::read_dir(home.run(run).join("commands")).into_iter().flatten().flatten() {
