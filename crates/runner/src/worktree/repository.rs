@@ -242,14 +242,19 @@ impl Repository {
         let name = super::snapshots::snapshot::fnv_digest_of_bytes(self.git_dir.as_os_str().as_bytes());
         let own = runtime_folder()?.join(format!("git-{name}"));
         fs::create_dir_all(own.join("info")).map_err(io_at("create", &own))?;
-        // Without it git would create the logs in our folder.
-        match fs::create_dir(self.common.join("logs")) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(io_at("create", &self.common)(error));
+        // A `.git` file that an agent wrote leads to any repository, in which nothing is made.
+        let is_own = self.common.starts_with(&self.top) || self.git_dir != self.common;
+        let logs = self.common.join("logs");
+        if is_own {
+            // Without it git would create the logs in our folder.
+            match fs::create_dir(&logs) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(io_at("create", &self.common)(error));
+                }
+                _ => {}
             }
-            _ => {}
         }
-        for name in LINKED {
+        for name in LINKED.into_iter().filter(|name| *name != "logs" || logs.is_dir()) {
             ensure_symlink(&self.common.join(name), &own.join(name))?;
         }
         for name in ["reftable", "modules"] {
