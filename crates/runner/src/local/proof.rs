@@ -66,18 +66,23 @@ impl LocalExecutor {
             return Ok(Err(why.to_owned()));
         }
         // A gate that was meant to pass once, and to fail on the work, says nothing of it.
-        let mut gates = Vec::new();
+        let (mut gates, mut failing) = (Vec::new(), Vec::new());
         for (index, gate) in command.gates.iter().enumerate().filter(|_| work != tree) {
             let Some(finished) = self.run_command(gate, &folder.join(format!("own-{index}")), cut).await?
             else {
                 return Err(WorktreeError::Stopped.into());
             };
-            if describe_failure(gate, &finished).is_none() {
-                gates.push(gate.clone());
+            match describe_failure(gate, &finished) {
+                None => gates.push(gate.clone()),
+                Some(_) => failing.push(gate.clone()),
             }
         }
         if work == tree {
             gates.clone_from(&command.gates);
+        }
+        // Something is wrong here, or with the gates: nothing is published on their word.
+        if gates.is_empty() {
+            return Ok(Err(format!("no gate passes on the work itself any more: {}", list_gates(&failing))));
         }
         let shown = (trees.clone(), note.clone());
         let kept = run_blocking(move || {
@@ -97,8 +102,12 @@ impl LocalExecutor {
         .await?;
         Ok(match failure? {
             Some(why) => Err(why),
-            None if gates.is_empty() => Ok("; the run has no gate that passes on its work".to_owned()),
-            None => Ok(format!("; its gates pass so: {}", list_gates(&gates))),
+            None if failing.is_empty() => Ok(format!("; its gates pass so: {}", list_gates(&gates))),
+            None => Ok(format!(
+                "; its gates pass so: {}, without those that fail on the work itself: {}",
+                list_gates(&gates),
+                list_gates(&failing)
+            )),
         })
     }
 
