@@ -52,6 +52,7 @@ pub fn started(flow: &Flow) -> RunStarted {
         iterations_max: flow.limits.iterations_max,
         repairs_max: 1,
         same_answers_max: None,
+        same_files_max: None,
         wait_max_ms: 60_000,
         poll_interval_ms: Some(0),
         load: Default::default(),

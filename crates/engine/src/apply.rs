@@ -358,6 +358,7 @@ impl Run {
                 self.outages.retain(|outage| outage.until_ms.is_some());
                 self.state = State::Running;
                 self.progress.same_answers.clear();
+                self.progress.same_files.clear();
                 self.spending.last_fault = None;
                 self.forget_faults();
                 self.progress.iterations_max = iterations_max.unwrap_or(self.progress.iterations_max);
@@ -405,6 +406,7 @@ impl Run {
             Event::PersonAnswered { found, text, .. } => {
                 self.context.user_inputs.push(text.clone());
                 self.progress.same_answers.clear();
+                self.progress.same_files.clear();
                 self.stand_on(found);
                 self.state = State::Running;
             }
@@ -503,7 +505,6 @@ impl Run {
         }
     }
 
-    /// Resets the fault counters after a resume, because a person may have fixed the cause.
     /// Lets what is pending be tried anew, and at once: somebody who lets a run go on does not want it to wait for what was.
     fn forget_faults(&mut self) {
         let renew = |asking: &mut PendingAsk| (asking.faults, asking.not_before_ms) = (0, None);
@@ -518,6 +519,8 @@ impl Run {
     }
 
     fn visit_ended(&mut self, step: &Str, end: &RowEnd) {
+        let limited = self.started().same_files_max.and(self.tree.as_ref());
+        self.progress.same_files.extend(limited.and_then(|tree| self.progress.remember_files(tree)));
         let times = self.progress.count_same_answers();
         if self.progress.visit.as_ref().is_some_and(|visit| !visit.changed.is_empty()) {
             self.progress.same_answers.clear();

@@ -355,6 +355,9 @@ pub struct RunStarted {
     /// How often a step may give the same answer while no file changes; `None` = without end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_answers_max: Option<u32>,
+    /// How often the files may be as they were after an earlier visit, before the run stops; `None` = without end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_files_max: Option<u32>,
     /// The longest wait for a rate limit of the provider, in milliseconds.
     pub wait_max_ms: u64,
     #[serde(default, skip_serializing_if = "is_unlimited")]

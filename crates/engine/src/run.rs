@@ -74,6 +74,9 @@ pub struct RunProgress {
     pub history: Vec<Str>,
     /// The answer of the last visit of each step, and in how many visits in a row it was the same, since a file changed.
     pub same_answers: BTreeMap<Str, (BlobRef, u32)>,
+    /// By tree, how many visits that changed files ended with it since the run began or was continued. Only counted where
+    /// the run has a limit for it.
+    pub same_files: BTreeMap<String, u32>,
 }
 
 /// What prompts can say.
@@ -392,6 +395,18 @@ impl RunProgress {
         let Some(Visit { step, answer: Some(answer), changed, .. }) = &self.visit else { return 0 };
         let before = self.same_answers.get(step).filter(|(known, _)| known == answer);
         if changed.is_empty() { before.map_or(0, |(_, times)| *times) + 1 } else { 0 }
+    }
+
+    /// The entry of [`same_files`](Self::same_files) with which the open visit ends, if it changed files.
+    pub(crate) fn remember_files(&self, tree: &TreeState) -> Option<(String, u32)> {
+        let times = self.count_same_files(tree);
+        (times > 0).then(|| (tree.tree.clone(), times))
+    }
+
+    /// How many visits ended with the files of `tree`, the open one included. 0 if it changed none.
+    pub(crate) fn count_same_files(&self, tree: &TreeState) -> u32 {
+        let is_changed = self.visit.as_ref().is_some_and(|visit| !visit.changed.is_empty());
+        if is_changed { self.same_files.get(&tree.tree).copied().unwrap_or(0) + 1 } else { 0 }
     }
 }
 

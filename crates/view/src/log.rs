@@ -13,7 +13,7 @@
 //!
 //! | event | fields besides those of every line |
 //! |---|---|
-//! | `run_started` | `program flow dialect path base file sources params task set provider model agents{stand_ins[] steps{STEP[]} reports{STEP[]}} script iterations_max repairs_max same_answers_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} sandboxed settings programs{NAME} asks_max report_dir machine{id host root}` |
+//! | `run_started` | `program flow dialect path base file sources params task set provider model agents{stand_ins[] steps{STEP[]} reports{STEP[]}} script iterations_max repairs_max same_answers_max same_files_max wait_max_ms poll_interval_ms place tree budget{usd tokens asks minutes ask_usd ask_tokens} notional load{separate interactive gate_retries width} sandboxed settings programs{NAME} asks_max report_dir machine{id host root}` |
 //! | `step_entered` | `step counts visit attempt iteration remedy{of validator}` |
 //! | `origin_set` | `step origin` |
 //! | `ask_requested` | `step member kind not_before judge agent` |

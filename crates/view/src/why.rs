@@ -104,17 +104,22 @@ pub fn render_why(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZone
 /// That the last visits of a step were all the same, or that the files are as they were before.
 pub fn describe_repetition(view: &RunView) -> Option<String> {
     let Some((step, times)) = view.repeats.as_ref() else {
-        let ((step, visit), (earlier, first)) = view.circle.as_ref()?;
-        let then = match first {
-            0 => "at the start".to_owned(),
-            first => format!("after `{earlier}` #{first}"),
-        };
-        let what = format!("`{step}` #{visit} left the files as they were {then}: a circle");
-        return Some(clean_to_one_line(&what));
+        let ((step, visit), _) = view.circle.as_ref()?;
+        return Some(clean_to_one_line(&format!("`{step}` #{visit} {}", describe_circle(view)?)));
     };
     Some(clean_to_one_line(&format!(
         "the last {times} visits of `{step}` gave the same answer, and none of them changed a file"
     )))
+}
+
+/// That the last visit left files which the run had before.
+pub(crate) fn describe_circle(view: &RunView) -> Option<String> {
+    let (_, (earlier, first)) = view.circle.as_ref()?;
+    let then = match first {
+        0 => "at the start".to_owned(),
+        first => format!("after `{earlier}` #{first}"),
+    };
+    Some(clean_to_one_line(&format!("left the files as they were {then}: a circle")))
 }
 
 /// What decided last: a failed command, a failed call, a monitor, a permission, a limit of a call.

@@ -46,8 +46,8 @@ pub(super) fn deserialize_retry_limit<'de, D: Deserializer<'de>>(
     deserialize_in_range(0, 100, deserializer)
 }
 
-/// Deserializes a number of same answers: 2 to 1000.
-pub(super) fn deserialize_same_answers<'de, D: Deserializer<'de>>(
+/// Deserializes how often something may come again: 2 to 1000.
+pub(super) fn deserialize_repetitions<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u32>, D::Error> {
     deserialize_in_range(2, 1000, deserializer)

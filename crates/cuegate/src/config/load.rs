@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn invalid_values_have_a_position() {
-        insta::assert_snapshot!(refused("[run]\nretries = 3"), @"cuegate.toml:2:1: unknown field `retries`, expected one of `provider`, `baseline`, `repairs_max`, `wait_max`, `call_timeout`, `idle_warning`, `quality_gate_retries`, `same_answers_max`, `max_iterations`, `width`");
+        insta::assert_snapshot!(refused("[run]\nretries = 3"), @"cuegate.toml:2:1: unknown field `retries`, expected one of `provider`, `baseline`, `repairs_max`, `wait_max`, `call_timeout`, `idle_warning`, `quality_gate_retries`, `same_answers_max`, `same_files_max`, `max_iterations`, `width`");
         insta::assert_snapshot!(refused("[run]\nwidth = 0"), @"cuegate.toml:2:9: expected a number from 1 to 1000, found 0");
         insta::assert_snapshot!(refused("[run]\nquality_gate_retries = 101"), @"cuegate.toml:2:24: expected a number from 0 to 100, found 101");
         insta::assert_snapshot!(refused("[takt]\nphases = \"two\""), @"cuegate.toml:2:10: unknown variant `two`, expected `fused` or `separate`");

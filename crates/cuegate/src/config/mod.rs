@@ -112,8 +112,12 @@ pub struct RunConfig {
     pub quality_gate_retries: Option<u32>,
     /// A run fails when a step gave the same answer this often in a row and no file changed: 2 to 1000. Without it such a
     /// step is only named.
-    #[serde(deserialize_with = "limit_values::deserialize_same_answers")]
+    #[serde(deserialize_with = "limit_values::deserialize_repetitions")]
     pub same_answers_max: Option<u32>,
+    /// A run stops when its files were the same this often after visits that changed them, until it is resumed: 2 to 1000.
+    /// Without it such a circle is only named.
+    #[serde(deserialize_with = "limit_values::deserialize_repetitions")]
+    pub same_files_max: Option<u32>,
     /// The iteration limit of workflows that say that they have none: 1 to 1000000.
     #[serde(deserialize_with = "limit_values::deserialize_iteration_limit")]
     pub max_iterations: Option<u32>,

@@ -441,6 +441,7 @@ pub fn prepare_new_run(
         iterations_max,
         repairs_max,
         same_answers_max: config.run.same_answers_max,
+        same_files_max: config.run.same_files_max,
         wait_max_ms: wishes.wait_max_ms,
         poll_interval_ms: config.verdict.poll_interval.map(milliseconds_of_duration),
         budget: wishes.budget,

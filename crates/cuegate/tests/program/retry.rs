@@ -1,6 +1,6 @@
 //! `retry`: a run that failed goes on after its cause was fixed.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::agent::registry::{begin, says, says_with, small};
 
@@ -154,6 +154,37 @@ fn a_run_without_progress_ends_where_a_setting_says_so() {
     project.write("cuegate.toml", "[run]\nsame_answers_max = 2\n");
     let ran = project.run(&begin(&["--max-iterations", "5"]));
     assert_eq!(ran.code, 5, "{}", ran.stderr);
+
+    let turns: Vec<Value> = (0..8)
+        .map(|turn| {
+            answer("work", "repeat", &[["echo one > changed.txt", "echo two > changed.txt"][turn % 2]])
+        })
+        .map(|mut one| {
+            one["times"] = json!(1);
+            one
+        })
+        .collect();
+    let project = small().project(json!(turns));
+    project.write("cuegate.toml", "[run]\nsame_files_max = 2\n");
+    let ran = project.run(&begin(&["--max-iterations", "9"]));
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("continue    cuegate resume "), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("work #3                left the files as they were after `work` #1"),
+        "{}",
+        ran.stderr
+    );
+    let status = project.status();
+    let reason = "the files were the same after 2 visits, the last of `work`: the run goes in a circle";
+    assert_eq!((&status["reason"], &status["iterations"]), (&json!(reason), &json!(3)));
+    let again = project.run(&["resume"]);
+    assert_eq!(
+        (again.code, &project.status()["iterations"]),
+        (5, &json!(6)),
+        "counted anew: {}",
+        again.stderr
+    );
+    assert_eq!(project.run(&["replay"]).code, 0);
     project.write("cuegate.toml", "[run]\nsame_answers_max = 1\n");
     assert_eq!(project.run(&begin(&[])).code, 2);
 }

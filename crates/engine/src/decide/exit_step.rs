@@ -250,6 +250,17 @@ pub(super) fn enter_next_step(decider: &mut Decider<'_>, step: &Step<StepId>, ne
         decider.fail(format!("`{who}` gave the same answer {same} times in a row, and no file changed"));
         return;
     }
+    let tree = decider.run.tree.as_ref();
+    let same = tree.map_or(0, |tree| decider.run.progress.count_same_files(tree));
+    if decider.run.started().same_files_max.is_some_and(|most| same >= most) {
+        let who = step_of_open_visit(decider, step);
+        let reason = format!(
+            "the files were the same after {same} visits, the last of `{who}`: the run goes in a circle"
+        );
+        // Whoever lets it go on knows of the circle, and says what is different.
+        decider.end(EndState::Exhausted, reason, Some(next));
+        return;
+    }
     // Whether the limit allows another iteration is known here, so that the row ends where the run does.
     let exhausted = decider.run.progress.iterations >= decider.run.progress.iterations_max;
     let name = match exhausted {

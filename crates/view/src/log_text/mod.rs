@@ -12,6 +12,7 @@ use crate::{
     stamped::StampedRecord,
     status::{describe_pending_command, format_spent_amount},
     summary::RunFold,
+    why::describe_circle,
 };
 
 /// The lines of a whole run.
@@ -57,9 +58,14 @@ impl Timeline {
     /// date.
     pub fn line(&mut self, record: &StampedRecord) -> Vec<String> {
         let mut words = LineBuilder::new(&self.zone, record.at_ms, self.tools);
+        let circle = self.fold.view_so_far().circle.clone();
         for event in &record.events {
             words.event(&self.fold, event);
             self.fold.apply_event(record.seq, record.at_ms, event);
+        }
+        let view = self.fold.view_so_far();
+        if let Some(((step, visit), _)) = view.circle.as_ref().filter(|_| view.circle != circle) {
+            words.remark(&format!("{step} #{visit}"), &describe_circle(view).unwrap_or_default());
         }
         self.fold.forget_ended();
         let drawn: Vec<TimelineLine> = words.into_lines();

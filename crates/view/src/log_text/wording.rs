@@ -42,6 +42,11 @@ impl<'t> LineBuilder<'t> {
         self.lines
     }
 
+    /// Adds a line about something that no event says by itself.
+    pub(super) fn remark(&mut self, who: &str, what: &str) {
+        self.lines.push(TimelineLine::new(LineKind::Aside, who, what.to_owned()));
+    }
+
     /// Adds the lines of an event. `fold` holds the state before that event.
     pub(super) fn event(&mut self, fold: &RunFold, event: &Event) {
         match event {

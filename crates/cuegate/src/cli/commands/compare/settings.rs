@@ -12,7 +12,7 @@ use crate::{Failure, text_file};
 
 /// Settings that change what a run costs, how long it waits or what is kept, and nothing of what agents, commands and this
 /// program may do. All others may widen that: a key that is not known here counts as one.
-const HARMLESS: [&str; 15] = [
+const HARMLESS: [&str; 16] = [
     "budget.",
     "finalize.",
     "models.",
@@ -24,6 +24,7 @@ const HARMLESS: [&str; 15] = [
     "run.quality_gate_retries",
     "run.repairs_max",
     "run.same_answers_max",
+    "run.same_files_max",
     "run.wait_max",
     "run.width",
     "takt.phases",
