@@ -26,6 +26,10 @@ pub(crate) enum FailureCause {
     Variables(Vec<String>),
     /// The sandbox does not lead to these hosts with their ports.
     Hosts(Vec<String>),
+    /// The sandbox shows these folders of the home folder read-only: `~/.cache/uv`.
+    ReadOnly(Vec<String>),
+    /// The sandbox hides this socket of a service, which listens.
+    Socket(PathBuf),
     /// The sandbox hides this program, which is installed.
     Program(PathBuf),
     /// A program or a module is not installed.
@@ -53,6 +57,16 @@ impl FailureCause {
             FailureCause::Hosts(hosts) => {
                 format!("`{command}` fails in the sandbox, which does not lead to {}", list_names(hosts, ""))
             }
+            FailureCause::ReadOnly(folders) => {
+                let are = if folders.len() == 1 { "is" } else { "are" };
+                format!(
+                    "`{command}` cannot write {}, which {are} read-only in the sandbox",
+                    list_names(folders, "to")
+                )
+            }
+            FailureCause::Socket(path) => {
+                format!("`{command}` does not reach `{}`, which the sandbox hides", path.display())
+            }
             FailureCause::Program(path) => {
                 format!("`{command}` cannot run: the sandbox hides `{}`", path.display())
             }
@@ -68,6 +82,13 @@ impl FailureCause {
                     .to_owned()
             }
             (FailureCause::Uncommitted, _) => "commit them first: `git commit -a`".to_owned(),
+            // Not as a setting that is offered: it takes away the sandbox of all gates.
+            (FailureCause::Socket(_), _) => {
+                "such a service acts with your rights, so no key opens it: name one that listens on a port as \
+                 `hosts = [\"127.0.0.1:PORT\"]` under `[sandbox]` in cuegate.toml, or let gates run without the sandbox by \
+                 `validators = \"outside\"` there"
+                    .to_owned()
+            }
             (_, Some(setting)) => format!("write `{setting}` under `[{}]` in cuegate.toml", setting.table),
             (_, None) => "install it".to_owned(),
         }
@@ -87,11 +108,12 @@ impl FailureCause {
             }
             FailureCause::Variables(names) => Some(ConfigEntry::list("sandbox", "environment", names)),
             FailureCause::Hosts(hosts) => Some(ConfigEntry::list("sandbox", "hosts", hosts)),
+            FailureCause::ReadOnly(folders) => Some(ConfigEntry::list("sandbox", "caches", folders)),
             FailureCause::Program(path) => {
                 let folder = path.parent().unwrap_or(path).to_string_lossy().into_owned();
                 Some(ConfigEntry::list("sandbox", "readable", &[folder]))
             }
-            FailureCause::Missing(_) | FailureCause::Uncommitted => None,
+            FailureCause::Missing(_) | FailureCause::Uncommitted | FailureCause::Socket(_) => None,
         }
     }
 }
@@ -113,6 +135,14 @@ pub(crate) fn cause_in_sandbox(failed: &BaselineFailure, sandbox: &Sandbox) -> O
     if let Some(path) = failed.text.lines().find_map(hidden_program_in) {
         return Some(FailureCause::Program(path));
     }
+    if let Some(path) = words_of(&failed.text).map(Path::new).find(|path| is_socket(path)) {
+        return Some(FailureCause::Socket(path.to_owned()));
+    }
+    let home = std::env::home_dir();
+    let folders = home.map_or_else(Vec::new, |home| list_read_only_folders(&failed.text, &home));
+    if !folders.is_empty() {
+        return Some(FailureCause::ReadOnly(folders));
+    }
     // Programs ask for hosts that they can do without, such as for news of a version.
     let is_named = |to: &&String| {
         let host = to.rsplit_once(':').map_or(to.as_str(), |(host, _)| host);
@@ -128,6 +158,60 @@ pub(crate) fn cause_in_sandbox(failed: &BaselineFailure, sandbox: &Sandbox) -> O
     hosts.sort();
     hosts.dedup();
     (!hosts.is_empty()).then_some(FailureCause::Hosts(hosts))
+}
+
+/// The words of a text that may be paths or addresses, without quotes and what stands around them.
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    let is_end = |c: char| c.is_whitespace() || "'\"`‘’“”()<>[],;=".contains(c);
+    let words = text.split(is_end).map(|word| word.strip_prefix("unix://").unwrap_or(word));
+    words.map(|word| word.trim_end_matches([':', '.'])).filter(|word| word.starts_with(['/', '~']))
+}
+
+fn is_socket(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    std::fs::metadata(path).is_ok_and(|about| about.file_type().is_socket())
+}
+
+/// The folders of the home folder to which a program could not write, by what it says, as `~/.cache/uv`.
+fn list_read_only_folders(text: &str, home: &Path) -> Vec<String> {
+    const REFUSED: [&str; 6] = [
+        "read-only file system",
+        "erofs",
+        "permission denied",
+        "eacces",
+        "operation not permitted",
+        "read-only filesystem",
+    ];
+    let lower = text.to_lowercase();
+    if !REFUSED.iter().any(|words| lower.contains(words)) {
+        return Vec::new();
+    }
+    let mut folders: Vec<String> = words_of(text)
+        .filter_map(|word| match word.strip_prefix("~/") {
+            Some(rest) => Some(PathBuf::from(rest)),
+            None => Path::new(word).strip_prefix(home).ok().map(Path::to_owned),
+        })
+        .filter_map(|path| folder_of_tool(home, &path))
+        .collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// The folder of a tool that holds a path of the home folder: `~/.cache/uv` of `.cache/uv/sdists-v9/.git`. Only such are
+/// read-only in a sandbox; a project is not.
+fn folder_of_tool(home: &Path, path: &Path) -> Option<String> {
+    let named = |folder: &Path| format!("~/{}", folder.display());
+    let caches = cuegate_runner::sandbox::list_caches();
+    if let Some((cache, _)) = caches.iter().find(|(cache, _)| Path::new("~").join(path).starts_with(cache)) {
+        return Some(cache.clone());
+    }
+    const SHARED: [&str; 4] = [".cache", ".local/share", ".local/state", ".config"];
+    let shared = SHARED.iter().find(|shared| path.starts_with(shared));
+    let parts = shared.map_or(1, |shared| Path::new(shared).components().count() + 1);
+    let folder: PathBuf = path.components().take(parts).collect();
+    let is_hidden = folder.to_str().is_some_and(|folder| folder.starts_with('.'));
+    (is_hidden && home.join(&folder).is_dir()).then(|| named(&folder))
 }
 
 /// The hosts that the sandbox refused while a command failed. They are its cause only if it passes outside of the sandbox:
@@ -304,6 +388,34 @@ mod tests {
         assert_eq!(local_ports("no port"), [0_u16; 0]);
         assert!(names_word("DATABASE_URL is not set", "DATABASE_URL"));
         assert!(!names_word("MY_DATABASE_URL is not set", "DATABASE_URL") && !names_word("FOO", "FOO"));
+    }
+
+    #[test]
+    fn folders_that_are_read_only_are_named() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path();
+        for folder in [".cache/tool/x", ".tool", "project"] {
+            std::fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        let at = home.display();
+        for (text, folders) in [
+            (
+                format!("touch: cannot touch '{at}/.cache/tool/x/.lock': Read-only file system"),
+                &["~/.cache/tool"][..],
+            ),
+            (
+                format!(
+                    "error: failed to open `{at}/.tool/lock`\n\nCaused by:\n  Permission denied (os error 13)"
+                ),
+                &["~/.tool"],
+            ),
+            (format!("npm error code EROFS\nnpm error path {at}/.tool/_cacache/tmp"), &["~/.tool"]),
+            (format!("open {at}/.none/mod: read-only file system"), &[]),
+            (format!("{at}/project/a.txt: Permission denied"), &[]),
+            (format!("read {at}/.tool/settings"), &[]),
+        ] {
+            assert_eq!(list_read_only_folders(&text, home), folders, "{text}");
+        }
     }
 
     #[test]

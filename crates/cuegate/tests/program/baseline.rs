@@ -107,6 +107,18 @@ fn what_the_sandbox_keeps_from_a_validator_is_named_with_its_setting() {
     std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let says = format!("readable = [{:?}]", home.path());
     refused(tool.to_str().unwrap(), "", &["the sandbox hides `", &says, "[sandbox]"]);
+    // A folder of a tool that is read-only inside, and a socket that is not there.
+    let folder = home.path().file_name().unwrap().to_str().unwrap();
+    if folder.starts_with('.') {
+        let tells =
+            format!("echo \"touch: cannot touch '$HOME/{folder}/lock': Read-only file system\"; exit 1");
+        refused(&tells, "", &["read-only in the sandbox", &format!("caches = [\"~/{folder}\"]")]);
+    }
+    let socket = home.path().join("service.sock");
+    let _service = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let tells =
+        format!("echo Cannot connect to the daemon at unix://{}. Is it running?; exit 1", socket.display());
+    refused(&tells, "", &["which the sandbox hides", "hosts = [", "validators = \"outside\""]);
     // A host that the output does not name explains nothing: the agent may repair what fails.
     let asks = "curl -s -m 3 http://telemetry.example.com > /dev/null 2>&1; test -e fixed";
     let (_, ran) = run(asks, "", &[]);
