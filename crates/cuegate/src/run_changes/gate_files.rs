@@ -1,6 +1,9 @@
 //! Finds changed files that decide what a gate runs: its script, or the file that the tool of its command reads.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use cuegate_flow::model::{Act, Flow};
 use cuegate_view::GateFile;
@@ -68,19 +71,19 @@ pub(crate) fn find_gate_files(
             for file in files {
                 let is_changed = changed.contains(&file);
                 // What its scripts run is run by the command.
-                let [before, after] = content(&file);
-                let scripts = after.as_deref().map(|after| scripts_of(&file, after));
-                let same =
-                    scripts.is_some() && before.as_deref().map(|before| scripts_of(&file, before)) == scripts;
-                texts.extend(scripts.into_iter().flatten());
-                if is_changed && !(is_manifest(&file) && same) {
+                let [before, after] =
+                    content(&file).map(|text| text.map(|text| scripts_of(&file, &text, &words)));
+                let is_same = after.is_some() && before == after;
+                texts.extend(after.into_iter().flatten());
+                if is_changed && !(is_manifest(&file) && is_same) {
                     found.insert(GateFile { path: file, command: command.clone() });
                 }
             }
         }
         let named: BTreeSet<String> = texts
             .iter()
-            .flat_map(|text| words_of(text))
+            .flat_map(|text| text.split(['\n', ';', '&', '|', '(', ')', '`']))
+            .flat_map(list_deciding_words)
             .flat_map(|word| folders.iter().flat_map(move |folder| paths_of(word, folder)))
             .collect();
         let run = changed.iter().filter(|path| named.contains(*path));
@@ -112,21 +115,101 @@ fn is_manifest(path: &str) -> bool {
     )
 }
 
-/// The commands in a file: the scripts of a manifest, else the scripts that the file names.
-fn scripts_of(path: &str, text: &str) -> Vec<String> {
-    const SCRIPTS: [&str; 9] = [".sh", ".bash", ".py", ".js", ".mjs", ".ts", ".rb", ".pl", ".mk"];
+/// The scripts in a file that a command runs: those of a manifest that it names, with what these name, or the whole file.
+fn scripts_of(path: &str, text: &str, words: &[&str]) -> Vec<String> {
     if !is_manifest(path) {
-        let names = words_of(text).into_iter().filter(|word| SCRIPTS.iter().any(|end| word.ends_with(end)));
-        return names.map(str::to_owned).collect();
+        return vec![text.to_owned()];
     }
     let json: Value = serde_json::from_str(text).unwrap_or_default();
-    let scripts = ["scripts", "tasks"].into_iter().filter_map(|key| json.get(key)?.as_object());
-    scripts
+    let tables = ["scripts", "tasks"].into_iter().filter_map(|key| json.get(key)?.as_object());
+    let scripts: BTreeMap<&str, String> = tables
         .flatten()
         .map(|(name, script)| {
-            format!("{name}: {}", script.as_str().map_or_else(|| script.to_string(), str::to_owned))
+            (name.as_str(), script.as_str().map_or_else(|| script.to_string(), str::to_owned))
         })
-        .collect()
+        .collect();
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    let mut open: Vec<&str> = words.to_vec();
+    // `npm t` is `npm test`.
+    open.extend(words.iter().filter(|word| ["t", "tst"].contains(word)).map(|_| "test"));
+    while let Some(word) = open.pop() {
+        for name in ["", "pre", "post"].map(|start| format!("{start}{word}")) {
+            if let Some((name, script)) = scripts.get_key_value(name.as_str())
+                && names.insert(name)
+            {
+                open.extend(words_of(script));
+            }
+        }
+    }
+    names.into_iter().map(|name| scripts[name].clone()).collect()
+}
+
+/// The words of a simple command that may name files which decide how it ends: the script that it runs, tests, and settings
+/// of tests. A source that it only reads, as a linter or a compiler does, is what is judged.
+fn list_deciding_words(command: &str) -> Vec<&str> {
+    const WRAPPERS: [&str; 15] = [
+        "bunx", "corepack", "dlx", "env", "exec", "npx", "pdm", "pnpm", "poetry", "run", "time", "uv", "uvx",
+        "xvfb-run", "yarn",
+    ];
+    const INTERPRETERS: [&str; 17] = [
+        ".", "bash", "bun", "dash", "deno", "include", "node", "perl", "php", "python", "python3", "ruby",
+        "sh", "source", "ts-node", "tsx", "zsh",
+    ];
+    const RUNNERS: [&str; 12] = [
+        "ava",
+        "bats",
+        "behave",
+        "cypress",
+        "jest",
+        "mocha",
+        "phpunit",
+        "playwright",
+        "pytest",
+        "rspec",
+        "unittest",
+        "vitest",
+    ];
+    let is_assignment = |word: &str| {
+        let name = word.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        })
+    };
+    let mut command = command.trim_start();
+    while let Some((_, rest)) =
+        command.split_once(char::is_whitespace).filter(|(word, _)| is_assignment(word))
+    {
+        command = rest.trim_start();
+    }
+    // In a Makefile, `@` and `-` may stand before a command.
+    let words: Vec<&str> = words_of(command).into_iter().map(|word| word.trim_start_matches('@')).collect();
+    let is_program = |word: &&&str| !WRAPPERS.contains(*word) && !word.starts_with('-') && !word.is_empty();
+    let Some(at) = words.iter().position(|word| is_program(&word)) else { return Vec::new() };
+    let (program, rest) = (words[at], &words[at + 1..]);
+    let is_runner = |word: &&str| RUNNERS.contains(&program_of(word)) || *word == "--test";
+    let mut deciding = vec![program];
+    if is_runner(&program) || rest.iter().any(is_runner) {
+        deciding.extend(rest);
+    } else if INTERPRETERS.contains(&program_of(program)) {
+        // `node --check` and `sh -n` run nothing.
+        let runs = !rest.iter().any(|word| ["--check", "-n"].contains(word));
+        let script = rest.iter().find(|word| !word.starts_with('-') && **word != "run");
+        deciding.extend(script.filter(|_| runs));
+    }
+    let settings =
+        rest.windows(2).filter(|pair| ["-c", "--config", "-f"].contains(&pair[0])).map(|pair| pair[1]);
+    deciding.extend(settings);
+    deciding.extend(rest.iter().filter(|word| is_test_path(word)));
+    deciding
+}
+
+/// Whether a path is one of a test, by its name or its folder.
+fn is_test_path(path: &str) -> bool {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    let name = parts.pop().unwrap_or_default();
+    parts.iter().any(|folder| ["test", "tests", "spec", "specs", "__tests__", "e2e"].contains(folder))
+        || [".test.", ".spec.", "_test.", "_spec."].iter().any(|mark| name.contains(mark))
+        || ["test.", "test_", "conftest."].iter().any(|start| name.starts_with(start))
 }
 
 /// The words of a shell command, without quotes.
@@ -192,6 +275,26 @@ mod tests {
                 vec!["run.js"],
             ),
             ("cargo test", vec!["src/lib.rs", "Makefile"], ["", ""], none.to_vec()),
+            (
+                "npm test",
+                vec!["server.js", "src/a.js", "check.js", "test/a.test.js", "tools/build.js"],
+                [r#"{"scripts": {"start": "node server.js", "build": "node tools/build.js",
+                    "pretest": "CI=1 npm run lint", "lint": "eslint src/a.js && node --check src/a.js && A=1 node check.js",
+                    "test": "node --test test/a.test.js src/a.js.map"}}"#; 2],
+                vec!["check.js", "test/a.test.js"],
+            ),
+            (
+                "npm test",
+                vec!["package.json"],
+                [
+                    r#"{"scripts": {"start": "node a.js", "test": "node --test"}}"#,
+                    r#"{"scripts": {"start": "node b.js", "test": "node --test"}}"#,
+                ],
+                none.to_vec(),
+            ),
+            ("npx eslint src/a.js", vec!["src/a.js"], ["", ""], none.to_vec()),
+            ("pytest -q tests/test_a.py", vec!["tests/test_a.py"], ["", ""], vec!["tests/test_a.py"]),
+            ("sh -e check.sh src/a.js", vec!["check.sh", "src/a.js"], ["", ""], vec!["check.sh"]),
         ] {
             assert_eq!(found(command, &changed, "", files), wanted, "{command}");
         }
