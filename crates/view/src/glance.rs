@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use cuegate_engine::EndState;
+use cuegate_flow::model::BlobRef;
 
 use crate::{
     format::plural,
@@ -64,18 +65,31 @@ pub(crate) fn result_of_completed_run(view: &RunView) -> Option<String> {
 }
 
 impl RunView {
-    /// What the agent said last about the whole, if it said it in words: an answer that is an object without a text for
-    /// people is none.
+    /// What the agent said last that changed files, or the last one if none of them said anything: what a reviewer says of
+    /// the work does not tell what was done.
     pub fn summary_text(&self, texts: Texts<'_>) -> Option<String> {
-        const FOR_PEOPLE: [&str; 4] = ["summary", "response", "message", "reason"];
-        let text = self.summary.as_ref().and_then(texts)?;
-        let text = match serde_json::from_str::<serde_json::Value>(&text) {
-            Ok(serde_json::Value::Object(answer)) => {
-                FOR_PEOPLE.iter().find_map(|key| answer.get(*key)?.as_str().map(str::to_owned))?
-            }
-            _ => text,
-        };
-        (!text.trim().is_empty()).then_some(text)
+        let said = |blob: &Option<BlobRef>| words_of_answer(&texts(blob.as_ref()?)?);
+        said(&self.work_summary).or_else(|| said(&self.summary))
+    }
+}
+
+/// The words of an answer for people: an object without a text for them has none.
+fn words_of_answer(text: &str) -> Option<String> {
+    const FOR_PEOPLE: [&str; 4] = ["summary", "response", "message", "reason"];
+    let words = match serde_json::from_str::<serde_json::Value>(text) {
+        Ok(serde_json::Value::Object(answer)) => {
+            FOR_PEOPLE.iter().find_map(|key| answer.get(*key)?.as_str())?.to_owned()
+        }
+        _ => text.to_owned(),
+    };
+    (!words.trim().is_empty()).then_some(words)
+}
+
+/// What the agent's summary is called: in a run that did not complete it reports no result.
+pub(crate) fn summary_label(view: &RunView) -> &'static str {
+    match &view.state {
+        RunState::Ended(EndState::Completed | EndState::Aborted) => "summary",
+        _ => "last said",
     }
 }
 

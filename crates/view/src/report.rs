@@ -7,7 +7,8 @@ use jiff::tz::TimeZone;
 use crate::{
     fork::{describe_fork, list_unrepeated_effects},
     format::{date_time, format_count, format_duration, format_money, plural},
-    glance::{describe_last_validators, result_file},
+    glance::{describe_last_validators, result_file, summary_label},
+    review::describe_denied,
     run_end::{describe_continue_condition, gate_file, self_running, suggest_continue_commands},
     stamped::Texts,
     status::{
@@ -86,6 +87,15 @@ fn render_run_header(view: &RunView, zone: &TimeZone) -> String {
     ];
     if let Some(proof) = describe_last_validators(view) {
         lines.push(format!("- Proof: {proof}"));
+    }
+    if let Some(missing) = view.describe_missing_proof() {
+        lines.push(format!("- Unproved: {missing}"));
+    }
+    if let Some(request) = view.pull_request() {
+        lines.push(format!("- Pull request: [#{}]({})", request.number, clean_to_one_line(&request.url)));
+    }
+    if let Some(denied) = describe_denied(view) {
+        lines.push(format!("- Denied: {denied}"));
     }
     if let Some(file) = result_file(view) {
         lines.push(format!("- Result: `cuegate report {} {file}`", view.run));
@@ -383,7 +393,13 @@ fn render_questions(view: &RunView, texts: Texts<'_>) -> String {
 
 fn render_summary(view: &RunView, texts: Texts<'_>) -> String {
     match view.summary_text(texts) {
-        Some(summary) => format!("## Summary\n\n{}", fence_text(&summary)),
+        Some(summary) => {
+            let title = match summary_label(view) {
+                "summary" => "Summary",
+                _ => "What the agent said last",
+            };
+            format!("## {title}\n\n{}", fence_text(&summary))
+        }
         None => String::new(),
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     failure_lines::output_tail,
     format::{format_count, format_duration, plural, time_of},
     glance::{describe_changed_files, result_file, result_of_completed_run, summary_lines},
+    review::{describe_denied, suggest_review},
     stamped::{Texts, names_file},
     status::{describe_cost, format_known_cost, not_known},
     summary::{GateFile, Liveness, RunState, RunView, tokens_of},
@@ -20,8 +21,6 @@ const NAMES_MAX: usize = 8;
 const OUTPUT_LINES: usize = 8;
 /// How much of the task is shown.
 const TASK_COLUMNS: usize = 100;
-/// How many denied uses of tools are listed; the rest are counted.
-const DENIED_MAX: usize = 3;
 
 /// The end of a run: its outcome, the changed files, usage, and the commands to continue and to see more.
 ///
@@ -86,8 +85,10 @@ fn render_remarks(view: &RunView, done: bool) -> Vec<String> {
     if let Some(what) = view.unvalidated.as_ref().filter(|_| done) {
         lines.push(format_labelled_line("note", what));
     }
-    if done && view.validators.is_empty() && view.unvalidated.is_none() && !view.agent_changes().is_empty() {
-        lines.push(format_labelled_line("note", "no command verified these changes"));
+    if view.unvalidated.is_none()
+        && let Some(missing) = view.describe_missing_proof()
+    {
+        lines.push(format_labelled_line("note", &missing));
     }
     if let Some((answered, most)) = view.ledger.beyond_bound() {
         let message = format!(
@@ -136,7 +137,8 @@ fn render_remarks(view: &RunView, done: bool) -> Vec<String> {
             "changed while no process drove the run, by the agent or by you; `undo` leaves them",
         ));
     }
-    if let Some(denied) = denied_tools(view) {
+    // They often explain a poor answer.
+    if let Some(denied) = describe_denied(view) {
         lines.push(format_labelled_line("denied", &denied));
     }
     lines
@@ -159,11 +161,9 @@ fn next_lines(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String
         let label = if index == 0 { "see" } else { "" };
         lines.push(format_labelled_line(label, &format!("{}  {what}", pad_command(command, &view.run))));
     }
-    if is_open_to_take(view) {
-        lines.push(format_labelled_line(
-            "take",
-            &format!("cuegate apply {}  into this working tree", view.run),
-        ));
+    if let Some((label, what)) = suggest_review(view) {
+        let into = if label == "take" { "  into this working tree" } else { "" };
+        lines.push(format_labelled_line(label, &format!("{what}{into}")));
     }
     if let Some(undo) = undo {
         lines.push(format_labelled_line(if view.place.owned { "discard" } else { "undo" }, undo));
@@ -171,14 +171,14 @@ fn next_lines(view: &RunView, zone: &TimeZone, undo: Option<&str>) -> Vec<String
     lines
 }
 
-/// Whether the changes of the run are in its worktree alone.
+/// Whether the changes of the run are in its worktree alone. Those of a pull request are merged there.
 pub(crate) fn is_open_to_take(view: &RunView) -> bool {
     let merged = |row: &EffectRow| {
         let left = row.said.as_deref().unwrap_or_default().contains("was not moved");
         row.kind == EffectKind::Merge && row.state == EffectState::Done && !left
     };
     let is_merged = view.acts.effects.iter().any(merged);
-    view.place.owned && !view.changed_files.is_empty() && !is_merged
+    view.place.owned && !view.changed_files.is_empty() && !is_merged && view.pull_request().is_none()
 }
 
 fn pad_command(command: &str, run: &str) -> String {
@@ -362,23 +362,6 @@ fn list_first_files<'f>(files: impl Iterator<Item = &'f str>, all: usize) -> Str
         n => format!(" and {n} more"),
     };
     format!("{}: {}{more}", plural(all as u64, "file"), names.join(", "))
-}
-
-/// The tool calls that were denied. They often explain a poor answer.
-fn denied_tools(view: &RunView) -> Option<String> {
-    let mut calls: Vec<String> = view
-        .denied_tools()
-        .map(|row| clean_to_one_line(&format!("{} {}", row.call.tool, row.call.target)))
-        .collect();
-    let all = calls.len() as u64;
-    calls.dedup();
-    let more = match calls.len().saturating_sub(DENIED_MAX) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    calls.truncate(DENIED_MAX);
-    let calls: Vec<String> = calls.iter().map(|call| shorten_end(call.trim_end(), 60)).collect();
-    (all > 0).then(|| format!("{}: {}{more}", plural(all, "tool call"), calls.join(", ")))
 }
 
 fn describe_usage(view: &RunView) -> String {

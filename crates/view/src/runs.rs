@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     format::{format_money, format_rfc3339, format_time_ago, parse_rfc3339},
+    review::PullRequest,
     summary::{RunState, RunView, round_cost, waits_for},
     text::{Alignment, align_table, clean_to_one_line, shorten_end},
 };
@@ -33,6 +34,9 @@ pub struct RunRow {
     /// The run whose work it continues in the same worktree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<String>,
+    /// The address of the pull request that proposes its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pull_request: Option<String>,
     /// The branch of a run in a worktree of its own.
     pub branch: Option<String>,
     /// As RFC 3339.
@@ -64,6 +68,7 @@ impl RunRow {
             waiting,
             fork_of: run.fork.as_ref().map(|fork| fork.run.clone()),
             follows: run.place.follows.clone(),
+            pull_request: run.pull_request().map(|request| request.url),
             branch: run.place.branch.clone(),
             started_at: run.started_ms.map(format_rfc3339),
             ended_at: run.ended_ms.map(format_rfc3339),
@@ -79,9 +84,13 @@ impl RunRow {
         let lineage = match (&self.fork_of, &self.follows) {
             (Some(origin), _) => format!("fork of {origin}"),
             (None, Some(first)) => format!("continues {first}"),
-            (None, None) => return task,
+            (None, None) => String::new(),
         };
-        if task.is_empty() { lineage } else { format!("{lineage}: {task}") }
+        let request = self.pull_request.as_deref().and_then(PullRequest::parse);
+        let request = request.map(|request| format!("pull request #{}", request.number)).unwrap_or_default();
+        let parts: Vec<String> =
+            [request, lineage, task].into_iter().filter(|part| !part.is_empty()).collect();
+        parts.join(": ")
     }
 
     fn started_ms(&self) -> Option<i64> {

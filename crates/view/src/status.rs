@@ -11,8 +11,9 @@ use crate::{
     format::{
         date_time, format_count, format_duration, format_money, format_time_ago, format_time_of_day, plural,
     },
-    glance::{describe_changed_files, describe_last_validators, summary_lines},
-    run_end::{describe_continue_condition, is_open_to_take, suggest_continue_commands},
+    glance::{describe_changed_files, describe_last_validators, summary_label, summary_lines},
+    review::{describe_denied, suggest_review},
+    run_end::{describe_continue_condition, suggest_continue_commands},
     stamped::Texts,
     summary::{AskCounts, Liveness, PendingCommand, RunState, RunView, VisitRow, tokens_of},
     text::{clean_lines, clean_to_one_line, format_labelled_line, pad_right, shorten_end},
@@ -57,8 +58,14 @@ pub fn render_status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZ
     if let Some(proof) = describe_last_validators(view) {
         put("proof", proof);
     }
+    if let Some(missing) = view.describe_missing_proof() {
+        put("unproved", missing);
+    }
     for (index, line) in summary_lines(view, texts).into_iter().enumerate() {
-        put(if index == 0 { "summary" } else { "" }, line);
+        put(if index == 0 { summary_label(view) } else { "" }, line);
+    }
+    if let Some(denied) = describe_denied(view) {
+        put("denied", denied);
     }
     if view.git && view.difference.is_some() {
         put("changed", describe_changed_files(view));
@@ -69,8 +76,8 @@ pub fn render_status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZ
     for hint in suggest_continue_commands(view) {
         put("continue", format!("{hint}{}", describe_continue_condition(view, zone)));
     }
-    if is_open_to_take(view) {
-        put("take", format!("cuegate apply {}", view.run));
+    if let Some((label, what)) = suggest_review(view) {
+        put(label, what);
     }
     if let Some(at) = open_visit(view) {
         put("step", at);

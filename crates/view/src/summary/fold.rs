@@ -245,7 +245,15 @@ impl RunFold {
                     ReportVersion { step: step.clone(), visit: *visit, content: content.clone(), order };
                 self.view.reports.write(name, version);
             }
-            Event::Summarised { summary } => self.view.summary = Some(summary.clone()),
+            Event::SandboxDenied { to, .. } => {
+                *self.view.denied_hosts.entry(self.names.share(to)).or_default() += 1;
+            }
+            Event::Summarised { summary } => {
+                self.view.summary = Some(summary.clone());
+                if let Some(open) = self.open.as_mut().filter(|_| self.aside.is_none()) {
+                    open.summary = Some(summary.clone());
+                }
+            }
             Event::Decided { step, outcome, reason, way, .. } => {
                 let checks = |aside: &&OpenRow| aside.step == *step && aside.asked == Some(AskKind::Check);
                 if let (Some(_), Some(open)) = (self.aside.as_ref().filter(checks), &mut self.open) {
@@ -366,7 +374,6 @@ impl RunFold {
             | Event::Reserved { .. }
             | Event::AgentOut { .. }
             | Event::Overspent { .. }
-            | Event::SandboxDenied { .. }
             | Event::ChangedByOthers { .. }
             | Event::TimePassed { .. } => {}
         }
@@ -564,6 +571,9 @@ impl RunFold {
         for member in track.members.values() {
             let (parent, why) = (Some(step.clone()), Some("not finished".into()));
             self.push_row(VisitRow { parent, why, ..member.row(seq, at_ms) });
+        }
+        if let Some(summary) = track.summary.take().filter(|_| !track.changed.is_empty()) {
+            self.view.work_summary = Some(summary);
         }
         self.count_repetition(&track);
         self.push_row(apply_row_end(track.row(seq, at_ms), end));

@@ -34,7 +34,21 @@ impl RunView {
         put("state", json!(self.state.as_str()));
         put("standing", json!(self.standing()));
         put("proof", json!(crate::glance::describe_last_validators(self)));
+        put("proved", json!(self.is_proved()));
+        if let Some(missing) = self.describe_missing_proof() {
+            put("unproved", json!(missing));
+        }
         put("summary", json!(self.summary_text(texts)));
+        if let Some(request) = self.pull_request() {
+            put("pull_request", json!({ "number": request.number, "url": request.url }));
+        }
+        let denied = self.list_denied();
+        if !denied.is_empty() {
+            put(
+                "denied",
+                denied.iter().map(|(what, times)| json!({ "what": what, "times": times })).collect(),
+            );
+        }
         put("reason", json!(self.reason));
         put("exit_code", json!(self.exit_code()));
         put("waiting", self.waiting());

@@ -4,6 +4,7 @@ pub(crate) mod random_runs;
 pub(crate) mod unusual_records;
 
 use cuegate_engine::{Completion, FaultClass, ResumeSettings, TreeChange, TreeState};
+use cuegate_flow::model::BlobRef;
 use serde_json::json;
 
 use super::{Liveness, RunFold, run_view};
@@ -47,6 +48,7 @@ fn run_json_of_a_remedied_run() {
       "state": "completed",
       "standing": "completed",
       "proof": "`cargo test` passes (2nd try), `git status --porcelain` passes",
+      "proved": true,
       "summary": null,
       "reason": "`closure.fix` completed the workflow",
       "exit_code": 0,
@@ -422,4 +424,24 @@ fn blocked_members_retry_in_the_same_visit() {
     6 style#1.1 of reviewers: "approved" → "–", asks 1, files [], 1800 ms
     6 reviewers#1.1: "all(\"approved\")" → "@completed", asks 0, files [], 16800 ms
     "#);
+}
+
+#[test]
+fn the_summary_is_that_of_the_work_not_of_its_review() {
+    let mut scene = Scene::start(piece());
+    scene
+        .answer_with_changes(json!({"action": "ready", "summary": "moved the parser"}), &["src/parse.rs"])
+        .member_says(0, json!({"action": "needs_fix"}))
+        .member_says(1, json!({"action": "needs_fix"}))
+        .says(json!({"action": "done", "summary": "Good."}));
+    let texts = |blob: &BlobRef| scene.text(blob);
+    assert_eq!(scene.view().summary_text(&texts).as_deref(), Some("moved the parser"));
+}
+
+#[test]
+fn what_was_denied_is_counted() {
+    let mut view = Scene::start(piece()).view();
+    view.denied_hosts = [("evil.example:443".into(), 2)].into();
+    assert_eq!(view.list_denied(), [("evil.example:443".to_owned(), 2)]);
+    assert_eq!(crate::review::describe_denied(&view).as_deref(), Some("2 uses: evil.example:443 (2 times)"));
 }

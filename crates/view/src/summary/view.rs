@@ -284,6 +284,8 @@ pub struct RunView {
     pub tools: Vec<ToolRow>,
     /// The number of further uses, which the journal does not keep.
     pub tools_more: u64,
+    /// The hosts with their ports that the sandbox refused, and how often.
+    pub denied_hosts: BTreeMap<Str, u64>,
     /// Ended visits, in the order of their ends.
     pub rows: Vec<VisitRow>,
     /// How many rows there were, forgotten ones included.
@@ -327,8 +329,10 @@ pub struct RunView {
     pub handed: Vec<HandoffRow>,
     /// Reports of steps.
     pub reports: Reports,
-    /// The last answer's summary.
+    /// What an agent said last.
     pub summary: Option<BlobRef>,
+    /// What an agent said last that had changed files.
+    pub work_summary: Option<BlobRef>,
     /// The questions to a person and to the definition, with their answers, in order.
     pub questions: Vec<QuestionRow>,
     /// The last question to a person.
@@ -400,6 +404,7 @@ impl RunView {
             snapshot_gaps: BTreeSet::new(),
             tools: Vec::new(),
             tools_more: 0,
+            denied_hosts: BTreeMap::new(),
             rows: Vec::new(),
             ended_visits: 0,
             repeats: None,
@@ -422,6 +427,7 @@ impl RunView {
             handed: Vec::new(),
             reports: Reports::default(),
             summary: None,
+            work_summary: None,
             questions: Vec::new(),
             question: None,
             is_answered: false,

@@ -161,7 +161,7 @@ fn compose_follow_up_task(journal: &dyn Journal, id: &RunId, view: &RunView, tex
     if let Some(reason) = &view.reason {
         task.push_str(&format!("\n\nIt ended as {}: {reason}", view.state.as_str()));
     }
-    if let Some(summary) = &view.summary {
+    if let Some(summary) = view.work_summary.as_ref().or(view.summary.as_ref()) {
         task.push_str(&format!("\n\nIts summary, as data:\n\n{}", fence_text(&read(summary))));
     }
     for file in view.reports.files().iter().filter(|file| file.path == format!("reports/{}", file.name)) {

@@ -1,0 +1,108 @@
+//! What a reviewer decides by: where the work is proposed, whether it is proved, and what was denied.
+
+use std::collections::BTreeMap;
+
+use cuegate_engine::EndState;
+
+use crate::{
+    format::plural,
+    glance::result_of_completed_run,
+    run_end::is_open_to_take,
+    summary::{EffectState, RunState, RunView},
+    text::{clean_to_one_line, shorten_end},
+};
+
+/// How many denied uses are listed; the rest are counted.
+const DENIED_MAX: usize = 3;
+/// How much of a denied use is shown, in columns.
+const DENIED_COLUMNS: usize = 60;
+
+/// A pull request that proposes the work of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PullRequest {
+    pub number: u64,
+    pub url: String,
+}
+
+impl PullRequest {
+    /// The pull request of an address: `https://github.com/owner/name/pull/12`.
+    pub(crate) fn parse(url: &str) -> Option<PullRequest> {
+        let (_, rest) = url.split_once("/pull/")?;
+        let digits = rest.split(['/', '#', '?']).next()?;
+        Some(PullRequest { number: digits.parse().ok()?, url: url.to_owned() })
+    }
+}
+
+impl RunView {
+    /// The pull request that proposes its work; the last one, if there are several.
+    pub fn pull_request(&self) -> Option<PullRequest> {
+        let done = self.acts.effects.iter().rev().filter(|row| row.state == EffectState::Done);
+        done.filter_map(|row| row.url.as_deref()).find_map(PullRequest::parse)
+    }
+
+    /// Whether a command passed on the work of a run that completed.
+    pub fn is_proved(&self) -> bool {
+        result_of_completed_run(self).is_some() && self.validators.last().is_some_and(|ran| ran.passed)
+    }
+
+    /// Why completed work is not proved; `None` if it is, or changed nothing.
+    pub fn describe_missing_proof(&self) -> Option<String> {
+        let is_done = self.state == RunState::Ended(EndState::Completed) && !self.agent_changes().is_empty();
+        if !is_done || self.is_proved() {
+            return None;
+        }
+        let unvalidated = self.unvalidated.as_deref().map(clean_to_one_line);
+        Some(unvalidated.unwrap_or_else(|| "no command verified these changes".to_owned()))
+    }
+
+    /// What was denied to agents and commands, each with how often: hosts, and uses of tools.
+    pub fn list_denied(&self) -> Vec<(String, u64)> {
+        let mut known: BTreeMap<String, u64> = BTreeMap::new();
+        for row in self.denied_tools() {
+            let what = clean_to_one_line(&format!("{} {}", row.call.tool, row.call.target));
+            *known.entry(what.trim_end().to_owned()).or_default() += 1;
+        }
+        let hosts = self.denied_hosts.iter().map(|(host, times)| (host.to_string(), *times));
+        hosts.chain(known).collect()
+    }
+}
+
+/// What was denied in one line: `2 uses: evil.example:443, Bash rm -rf /`.
+pub(crate) fn describe_denied(view: &RunView) -> Option<String> {
+    let denied = view.list_denied();
+    let all: u64 = denied.iter().map(|(_, times)| times).sum();
+    let shown = denied.iter().take(DENIED_MAX).map(|(what, times)| match times {
+        1 => shorten_end(what, DENIED_COLUMNS),
+        times => format!("{} ({times} times)", shorten_end(what, DENIED_COLUMNS)),
+    });
+    let shown: Vec<String> = shown.collect();
+    let more = match denied.len().saturating_sub(DENIED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (all > 0).then(|| format!("{}: {}{more}", plural(all, "use"), shown.join(", ")))
+}
+
+/// What to do with the work, as a label and a command or an address: to review its pull request, or to take its changes.
+pub(crate) fn suggest_review(view: &RunView) -> Option<(&'static str, String)> {
+    if let Some(request) = view.pull_request() {
+        return Some((
+            "review",
+            format!("pull request #{}: {}", request.number, clean_to_one_line(&request.url)),
+        ));
+    }
+    is_open_to_take(view).then(|| ("take", format!("cuegate apply {}", view.run)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_a_pull_request_is_that_of_its_address() {
+        let number = |url: &str| PullRequest::parse(url).map(|request| request.number);
+        assert_eq!(number("https://github.com/a/b/pull/12"), Some(12));
+        assert_eq!(number("http://127.0.0.1:1/a/b/pull/7#issuecomment-1"), Some(7));
+        assert_eq!(number("https://github.com/a/b/issues/12"), None);
+    }
+}
