@@ -222,7 +222,7 @@ impl Run {
                 self.context.reports.write(name, version);
             }
             Event::Responded { answers, .. } => self.context.previous.clone_from(answers),
-            Event::Summarised { summary } => self.context.summary = Some(summary.clone()),
+            Event::Summarised { summary, .. } => self.context.summary = Some(summary.clone()),
             Event::Faulted { ask, class, message, usage, spoilt, changed_files, tree, .. } => {
                 self.spending.unsettled.remove(ask);
                 self.charge(usage);

@@ -268,6 +268,9 @@ pub enum Event {
     Summarised {
         /// The summary, else the text of the answer.
         summary: BlobRef,
+        /// Whether its step may change no files, as that of a reviewer.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        read_only: bool,
     },
     /// An ask failed.
     Faulted {

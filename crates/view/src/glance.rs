@@ -65,8 +65,8 @@ pub(crate) fn result_of_completed_run(view: &RunView) -> Option<String> {
 }
 
 impl RunView {
-    /// What the agent said last that changed files, or the last one if none of them said anything: what a reviewer says of
-    /// the work does not tell what was done.
+    /// What an agent said last that may change files, or any agent if none of them said anything: what a reviewer says of the
+    /// work does not tell what was done.
     pub fn summary_text(&self, texts: Texts<'_>) -> Option<String> {
         let said = |blob: &Option<BlobRef>| words_of_answer(&texts(blob.as_ref()?)?);
         said(&self.work_summary).or_else(|| said(&self.summary))

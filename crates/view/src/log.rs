@@ -35,7 +35,7 @@
 //! | `answer_rejected` | `step member why` |
 //! | `boundary_violated` | `step permission paths` |
 //! | `handed_off` | `step key value scalar text` |
-//! | `summarised` | `summary` |
+//! | `summarised` | `summary read_only` |
 //! | `faulted` | `ask step class message agent usage changed_files tree` |
 //! | `agent_out` | `ask step agent model any_model class until` |
 //! | `command_finished` | `step index validator passed ended stdout stderr duration_ms tree`, `member`, `changed_files` |

@@ -301,7 +301,7 @@ fn record_content(
     completion_rule::record_answer_conditions(decider, &step.name, output, answer.text);
     action_blocks::found_actions(decider, &step.name, member, output, answer.text);
     if member.is_none() {
-        record_summary(decider, output, &answer.response(step, output));
+        record_summary(decider, step, output, &answer.response(step, output));
     }
     write_handoff(decider, step, member, handed);
 }
@@ -490,10 +490,11 @@ fn write_handoff(
     }
 }
 
-fn record_summary(decider: &mut Decider<'_>, output: Option<&Value>, said: &str) {
+fn record_summary(decider: &mut Decider<'_>, step: &Step<StepId>, output: Option<&Value>, said: &str) {
     let summary = output.and_then(|output| output.get("summary")).and_then(Value::as_str);
     let summary = decider.keep(summary.unwrap_or(said));
-    decider.emit(Event::Summarised { summary });
+    let read_only = !step.boundary.permission.may_write();
+    decider.emit(Event::Summarised { summary, read_only });
 }
 
 /// What is said in the same conversation, after what the agent said there.

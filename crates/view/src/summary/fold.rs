@@ -248,10 +248,10 @@ impl RunFold {
             Event::SandboxDenied { to, .. } => {
                 *self.view.denied_hosts.entry(self.names.share(to)).or_default() += 1;
             }
-            Event::Summarised { summary } => {
+            Event::Summarised { summary, read_only } => {
                 self.view.summary = Some(summary.clone());
-                if let Some(open) = self.open.as_mut().filter(|_| self.aside.is_none()) {
-                    open.summary = Some(summary.clone());
+                if !read_only {
+                    self.view.work_summary = Some(summary.clone());
                 }
             }
             Event::Decided { step, outcome, reason, way, .. } => {
@@ -571,9 +571,6 @@ impl RunFold {
         for member in track.members.values() {
             let (parent, why) = (Some(step.clone()), Some("not finished".into()));
             self.push_row(VisitRow { parent, why, ..member.row(seq, at_ms) });
-        }
-        if let Some(summary) = track.summary.take().filter(|_| !track.changed.is_empty()) {
-            self.view.work_summary = Some(summary);
         }
         self.count_repetition(&track);
         self.push_row(apply_row_end(track.row(seq, at_ms), end));

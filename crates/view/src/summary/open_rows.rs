@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cuegate_engine::{AskKind, RowEnd, Usage};
-use cuegate_flow::{Str, model::BlobRef};
+use cuegate_flow::Str;
 
 use super::fold::RunFold;
 use super::view::{CheckOutcome, REPEATS_MIN, VisitRow};
@@ -41,8 +41,6 @@ pub(crate) struct OpenRow {
     pub(super) check: Option<Box<CheckOutcome>>,
     /// The digest of its last answer.
     pub(super) answer: Option<String>,
-    /// What its agent said last for people.
-    pub(super) summary: Option<BlobRef>,
     /// The kind of the first ask of a step that does not count.
     pub(super) asked: Option<AskKind>,
     pub(super) members: BTreeMap<u16, OpenRow>,

@@ -4,7 +4,7 @@ pub(crate) mod random_runs;
 pub(crate) mod unusual_records;
 
 use cuegate_engine::{Completion, FaultClass, ResumeSettings, TreeChange, TreeState};
-use cuegate_flow::model::BlobRef;
+use cuegate_flow::model::{BlobRef, Permission};
 use serde_json::json;
 
 use super::{Liveness, RunFold, run_view};
@@ -428,9 +428,13 @@ fn blocked_members_retry_in_the_same_visit() {
 
 #[test]
 fn the_summary_is_that_of_the_work_not_of_its_review() {
-    let mut scene = Scene::start(piece());
+    let mut flow = piece();
+    for step in flow.steps.iter_mut().filter(|step| &*step.name == "fix") {
+        step.boundary.permission = Permission::Plan;
+    }
+    let mut scene = Scene::start(flow);
     scene
-        .answer_with_changes(json!({"action": "ready", "summary": "moved the parser"}), &["src/parse.rs"])
+        .says(json!({"action": "ready", "summary": "moved the parser"}))
         .member_says(0, json!({"action": "needs_fix"}))
         .member_says(1, json!({"action": "needs_fix"}))
         .says(json!({"action": "done", "summary": "Good."}));

@@ -331,7 +331,7 @@ pub struct RunView {
     pub reports: Reports,
     /// What an agent said last.
     pub summary: Option<BlobRef>,
-    /// What an agent said last that had changed files.
+    /// What an agent said last that may change files.
     pub work_summary: Option<BlobRef>,
     /// The questions to a person and to the definition, with their answers, in order.
     pub questions: Vec<QuestionRow>,
