@@ -64,6 +64,27 @@ pub trait Project: Send + Sync + 'static {
     /// When the journal cannot be read.
     fn fleet(&self) -> Result<Option<Value>, Problem>;
 
+    /// Whether there is a batch.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    fn has_batches(&self) -> Result<bool, Problem>;
+
+    /// The batches with their tasks, as `cuegate/batches/v1`.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    fn batches(&self) -> Result<Value, Problem>;
+
+    /// A batch with its tasks, as `cuegate/work/v1`.
+    ///
+    /// # Errors
+    /// When there is none with this id.
+    fn batch(&self, typed: &str) -> Result<Value, Problem>;
+
+    /// Whether a person marked a run as reviewed.
+    fn is_reviewed(&self, run: &RunId) -> bool;
+
     /// Opens a run in the browser; returns what was done.
     ///
     /// # Errors
@@ -96,6 +117,8 @@ pub enum Control {
     Apply { run: RunId },
     /// Takes back what it did in the user's working tree.
     Undo { run: RunId },
+    /// Marks it as reviewed, or takes that back.
+    MarkReviewed { run: RunId, is_reviewed: bool },
     /// Continues one that failed or was aborted.
     Retry {
         run: RunId,

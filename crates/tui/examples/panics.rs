@@ -53,6 +53,22 @@ impl Project for Panics {
         unreachable!("nobody asks")
     }
 
+    fn has_batches(&self) -> Result<bool, Problem> {
+        Ok(false)
+    }
+
+    fn batches(&self) -> Result<Value, Problem> {
+        unreachable!("nobody asks")
+    }
+
+    fn batch(&self, _typed: &str) -> Result<Value, Problem> {
+        unreachable!("nobody asks")
+    }
+
+    fn is_reviewed(&self, _run: &RunId) -> bool {
+        false
+    }
+
     fn open(&self, _run: &RunId) -> Result<String, Problem> {
         Err(Problem::new(404, "nothing"))
     }

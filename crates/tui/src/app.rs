@@ -77,8 +77,13 @@ pub(crate) enum Overlay {
     Help,
     /// An answer is written.
     Answer(Input),
-    /// The cancellation is confirmed.
-    Cancel,
+    /// What changes files, or cannot be taken back, is confirmed.
+    Confirm {
+        question: String,
+        /// What is said while it is done.
+        doing: &'static str,
+        control: Control,
+    },
     /// A text, and its first visible line.
     Text {
         title: String,
@@ -228,13 +233,11 @@ impl App {
                     }
                 }
             },
-            Overlay::Cancel => {
-                if key.code == KeyCode::Char('y')
-                    && let Some(run) = self.shown().cloned()
-                {
-                    self.act("cancelling …", Control::Cancel { run });
+            Overlay::Confirm { .. } => {
+                let overlay = std::mem::replace(&mut self.overlay, Overlay::Nothing);
+                if let (KeyCode::Char('y'), Overlay::Confirm { doing, control, .. }) = (key.code, overlay) {
+                    self.act(doing, control);
                 }
-                self.overlay = Overlay::Nothing;
             }
             Overlay::Help => self.overlay = Overlay::Nothing,
             Overlay::Text { lines, top, .. } => {
@@ -294,7 +297,34 @@ impl App {
             },
             KeyCode::Char('c') => match &run.view.state {
                 RunState::Ended(_) => self.say("the run has ended"),
-                _ => self.overlay = Overlay::Cancel,
+                _ => {
+                    let question = "Cancel this run? It cannot be resumed.".to_owned();
+                    let control = Control::Cancel { run: id };
+                    self.overlay = Overlay::Confirm { question, doing: "cancelling …", control };
+                }
+            },
+            KeyCode::Char('t') => match run_screen::can_retry(&run.view) {
+                true => self.act("retrying …", Control::Retry { run: id, say: None }),
+                false => self.say("only a run that failed is retried"),
+            },
+            KeyCode::Char('m') => match run_screen::can_apply(&run.view) {
+                true => {
+                    let missing = run.view.describe_missing_proof();
+                    let missing =
+                        missing.map(|missing| format!(" It is not proved: {missing}.")).unwrap_or_default();
+                    let question = format!("Merge the changes of this run into the working tree?{missing}");
+                    let control = Control::Apply { run: id };
+                    self.overlay = Overlay::Confirm { question, doing: "applying …", control };
+                }
+                false => self.say("there are no changes to apply"),
+            },
+            KeyCode::Char('u') => match run_screen::can_undo(&run.view) {
+                true => {
+                    let question = "Take back what this run did in the working tree?".to_owned();
+                    let control = Control::Undo { run: id };
+                    self.overlay = Overlay::Confirm { question, doing: "undoing …", control };
+                }
+                false => self.say("there is nothing to undo here"),
             },
             KeyCode::Char('p') => match (&run.view.state, run.view.live) {
                 (RunState::Running, Liveness::Alive) => self.act("pausing …", Control::Pause { run: id }),

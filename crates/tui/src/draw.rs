@@ -18,13 +18,14 @@ use crate::{
 /// The smallest terminal.
 const SMALLEST: (u16, u16) = (40, 10);
 
-const HELP: [(&str, &str); 13] = [
+const HELP: [(&str, &str); 14] = [
     ("↑ ↓ j k", "move; PgUp, PgDn, g, G: further"),
     ("Enter", "open a run; in a run: all of a visit"),
     ("Esc b", "back to the list"),
     ("f", "filter: all, running, waiting, ended"),
     ("a", "answer the question of the run"),
     ("p  r", "pause; resume"),
+    ("t  m  u", "retry; apply (merge) the changes; undo them"),
     ("c", "cancel; it cannot be resumed"),
     ("v", "the changes of the run"),
     ("R", "its report"),
@@ -74,13 +75,13 @@ impl App {
                 let lines: Vec<Line<'_>> = lines.collect();
                 draw_window(frame, area, "Keys", lines, 58);
             }
-            Overlay::Cancel => {
+            Overlay::Confirm { question, .. } => {
                 let lines = vec![
-                    Line::raw("Cancel this run? It cannot be resumed."),
+                    Line::raw(question.as_str()),
                     Line::raw(""),
-                    Line::raw("y: cancel   any other key: go back"),
+                    Line::raw("y: yes   any other key: go back"),
                 ];
-                draw_window(frame, area, "Cancel", lines, 46);
+                draw_window(frame, area, "Really?", lines, 58);
             }
             Overlay::Answer(input) => {
                 let question = self.run.as_ref().and_then(|run| run.view.reason.clone()).unwrap_or_default();

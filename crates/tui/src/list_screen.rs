@@ -37,26 +37,64 @@ pub(crate) fn draw_list(app: &mut App, frame: &mut Frame<'_>, area: Rect, now_ms
         frame.render_widget(Paragraph::new(text), body);
         return list_key_hints(area.width);
     }
-    let wide = area.width >= 90;
-    let lines = rows.iter().map(|row| build_run_row(row, now_ms, wide));
-    let widths: Vec<Constraint> = match wide {
-        true => {
-            [23, 9, 20, 6, 9, 11].map(Constraint::Length).into_iter().chain([Constraint::Min(10)]).collect()
-        }
-        false => {
-            vec![Constraint::Length(23), Constraint::Length(9), Constraint::Min(8), Constraint::Length(11)]
-        }
-    };
-    let names: &[&str] = match wide {
-        true => &["STATE", "RUN", "FLOW", "STEPS", "COST", "STARTED", "TASK"],
-        false => &["STATE", "RUN", "FLOW", "STARTED"],
-    };
-    let header = Row::new(names.iter().copied()).style(Style::new().add_modifier(Modifier::DIM));
+    let columns = columns_that_fit(area.width);
+    let lines = rows.iter().map(|row| build_run_row(row, now_ms, &columns));
+    let widths = columns.iter().map(|column| column.width());
+    let names = columns.iter().map(|column| column.title());
+    let header = Row::new(names).style(Style::new().add_modifier(Modifier::DIM));
     let chosen = Style::new().add_modifier(Modifier::REVERSED);
     let table = Table::new(lines, widths).header(header).row_highlight_style(chosen);
     let mut state = TableState::default().with_selected(app.selected);
     frame.render_stateful_widget(table, body, &mut state);
     list_key_hints(area.width)
+}
+
+/// A column of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    State,
+    Run,
+    Flow,
+    Steps,
+    Cost,
+    Started,
+    Task,
+}
+
+impl Column {
+    fn title(self) -> &'static str {
+        match self {
+            Column::State => "STATE",
+            Column::Run => "RUN",
+            Column::Flow => "WORKFLOW",
+            Column::Steps => "STEPS",
+            Column::Cost => "COST",
+            Column::Started => "STARTED",
+            Column::Task => "TASK",
+        }
+    }
+
+    fn width(self) -> Constraint {
+        match self {
+            Column::State => Constraint::Length(23),
+            Column::Run | Column::Cost => Constraint::Length(9),
+            Column::Flow => Constraint::Length(20),
+            Column::Steps => Constraint::Length(6),
+            Column::Started => Constraint::Length(11),
+            Column::Task => Constraint::Min(10),
+        }
+    }
+}
+
+/// The columns for a width: a person knows a run by its state and its task, so the others go first.
+fn columns_that_fit(width: u16) -> Vec<Column> {
+    use Column::{Cost, Flow, Run, Started, State, Steps, Task};
+    match width {
+        0..48 => vec![State, Task],
+        48..76 => vec![State, Run, Task],
+        76..100 => vec![State, Run, Started, Task],
+        _ => vec![State, Run, Flow, Steps, Cost, Started, Task],
+    }
 }
 
 fn list_key_hints(width: u16) -> String {
@@ -66,7 +104,7 @@ fn list_key_hints(width: u16) -> String {
     }
 }
 
-fn build_run_row(row: &Value, now_ms: i64, wide: bool) -> Row<'static> {
+fn build_run_row(row: &Value, now_ms: i64, columns: &[Column]) -> Row<'static> {
     let text = |key: &str| clean_to_one_line(row[key].as_str().unwrap_or_default());
     let state = row["state"].as_str().unwrap_or_default();
     let (sign, colour) = match state {
@@ -86,17 +124,21 @@ fn build_run_row(row: &Value, now_ms: i64, wide: bool) -> Row<'static> {
     let started = started.map_or_else(|| "never".to_owned(), |at| format_time_ago(now_ms, at));
     let known = serde_json::from_value::<RunRow>(row.clone()).map(|row| row.describe_subject());
     let subject = known.unwrap_or_else(|_| text("task"));
-    let cells: Vec<Line<'static>> = match wide {
-        true => vec![
-            state.into(),
-            text("run").into(),
-            text("flow").into(),
-            row["steps"].to_string().into(),
-            row["cost_usd"].as_f64().map_or_else(|| "–".to_owned(), |usd| format_money(Some(usd))).into(),
-            started.into(),
-            subject.into(),
-        ],
-        false => vec![state.into(), text("run").into(), text("flow").into(), started.into()],
+    let cell = |column: &Column| -> Line<'static> {
+        match column {
+            Column::State => state.clone().into(),
+            Column::Run => text("run").into(),
+            Column::Flow => text("flow").into(),
+            Column::Steps => row["steps"].to_string().into(),
+            Column::Cost => match row["cost_usd"].as_f64() {
+                Some(usd) => format_money(Some(usd)).into(),
+                None => "–".into(),
+            },
+            Column::Started => started.clone().into(),
+            // Without a task the workflow is what a person knows it by.
+            Column::Task if subject.is_empty() => text("flow").into(),
+            Column::Task => subject.clone().into(),
+        }
     };
-    Row::new(cells)
+    Row::new(columns.iter().map(cell).collect::<Vec<_>>())
 }

@@ -3,7 +3,8 @@
 use cuegate_engine::{Event, WaitKind};
 use cuegate_observe::{Observer, RunningCommand};
 use cuegate_view::{
-    RunState, Span, SpanKind, StampedRecord, clean_lines, clean_to_one_line, describe_spending, target_word,
+    RunState, RunView, Span, SpanKind, StampedRecord, clean_lines, clean_to_one_line, describe_spending,
+    format_duration, list_verdict_lines, target_word,
 };
 use ratatui::{
     Frame,
@@ -32,9 +33,11 @@ pub(crate) fn draw_run(app: &mut App, frame: &mut Frame<'_>, area: Rect, now_ms:
     let question = open_question_of_run(run);
     let asks = u16::from(question.is_some());
     let ask_height = if asks == 1 { (area.height / 4).clamp(3, 8) } else { 0 };
-    let rows = [Constraint::Length(3), Constraint::Length(ask_height), Constraint::Min(3)];
+    let verdict = describe_verdict(run);
+    let head_height = 3 + u16::try_from(verdict.len()).unwrap_or(0).min(area.height / 4);
+    let rows = [Constraint::Length(head_height), Constraint::Length(ask_height), Constraint::Min(3)];
     let [head, ask, body] = Layout::vertical(rows).areas(area);
-    draw_head(run, frame, head, now_ms);
+    draw_head(run, &verdict, frame, head, now_ms);
     if let Some(question) = question {
         let title = " The run asks (a answers) ";
         let block = Block::bordered().title(title).border_style(Style::new().fg(Color::Yellow));
@@ -58,17 +61,56 @@ pub(crate) fn draw_run(app: &mut App, frame: &mut Frame<'_>, area: Rect, now_ms:
         false => draw_visit(run, frame, now, now_ms),
     }
     let state = &run.view.state;
-    let mut keys = vec!["Enter all", "v changes", "R report"];
+    let mut keys = Vec::new();
+    // What is next comes first: on a narrow screen the rest is cut off.
+    keys.extend(can_retry(&run.view).then_some("t retry"));
+    keys.extend(can_apply(&run.view).then_some("m apply"));
+    keys.extend(["Enter all", "v changes", "R report"]);
+    keys.extend(can_undo(&run.view).then_some("u undo"));
     match state {
         RunState::Running => keys.extend(["p pause", "c cancel"]),
         RunState::Suspended(waiting) if waiting.kind == WaitKind::Person => {
-            keys.extend(["a answer", "c cancel"])
+            keys.insert(0, "a answer");
+            keys.push("c cancel");
         }
-        RunState::Suspended(_) => keys.extend(["r resume", "c cancel"]),
+        RunState::Suspended(_) => {
+            keys.insert(0, "r resume");
+            keys.push("c cancel");
+        }
         RunState::Ended(_) => {}
     }
     keys.extend(["? help", "q quit"]);
     keys.join("  ")
+}
+
+/// Whether a command is among those that are next.
+fn is_next(view: &RunView, command: &str) -> bool {
+    let start = format!("cuegate {command} ");
+    view.suggest_next_commands().iter().any(|next| next.starts_with(&start))
+}
+
+/// Whether the run can go on from where it failed.
+pub(crate) fn can_retry(view: &RunView) -> bool {
+    is_next(view, "retry")
+}
+
+/// Whether the changes of the run are in its worktree alone, and nobody works on it.
+pub(crate) fn can_apply(view: &RunView) -> bool {
+    view.state != RunState::Running && is_next(view, "apply")
+}
+
+/// Whether the run changed the user's own working tree, and nobody works on it.
+pub(crate) fn can_undo(view: &RunView) -> bool {
+    view.state != RunState::Running && !view.place.owned && !view.changed_files.is_empty()
+}
+
+/// What a reviewer has to know of a run at rest, without the question that stands below it.
+fn describe_verdict(run: &OneRun) -> Vec<String> {
+    match &run.view.state {
+        RunState::Running => Vec::new(),
+        _ if open_question_of_run(run).is_some() => Vec::new(),
+        _ => list_verdict_lines(&run.view),
+    }
 }
 
 fn open_question_of_run(run: &OneRun) -> Option<String> {
@@ -77,17 +119,16 @@ fn open_question_of_run(run: &OneRun) -> Option<String> {
     is_open.then(|| clean_lines(&waiting.detail))
 }
 
-fn draw_head(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
+fn draw_head(run: &OneRun, verdict: &[String], frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
     let view = &run.view;
     let (state, style) = run_state(view);
-    let end = view.ended_ms.unwrap_or(now_ms);
     let mut first = vec![
         Piece::styled(clean_to_one_line(&view.flow), Style::new().add_modifier(Modifier::BOLD)),
         Piece::raw(format!(" {}  ", view.run)),
         Piece::styled(state, style),
     ];
-    if let Some(started) = view.started_ms {
-        first.push(Piece::raw(format!("  {}", format_elapsed_time(started, end))));
+    if view.started_ms.is_some() {
+        first.push(Piece::raw(format!("  {}", format_duration(view.elapsed_until(now_ms)))));
     }
     let progress = format!(
         "iteration {} of at most {}, {}",
@@ -95,12 +136,10 @@ fn draw_head(run: &OneRun, frame: &mut Frame<'_>, area: Rect, now_ms: i64) {
         view.iterations_max,
         describe_spending(view)
     );
-    let third = match (&view.state, &view.reason) {
-        (RunState::Ended(_) | RunState::Suspended(_), Some(reason)) => clean_to_one_line(reason),
-        _ => clean_to_one_line(&view.subject().unwrap_or_default()),
-    };
+    let subject = clean_to_one_line(&view.subject().unwrap_or_default());
     let dim = Style::new().add_modifier(Modifier::DIM);
-    let lines = vec![Line::from(first), Line::raw(progress), Line::styled(third, dim)];
+    let mut lines = vec![Line::from(first), Line::styled(subject, dim), Line::raw(progress)];
+    lines.extend(verdict.iter().map(|line| Line::raw(line.as_str())));
     frame.render_widget(Paragraph::new(lines), area);
 }
 

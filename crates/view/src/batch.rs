@@ -7,15 +7,52 @@ use serde_json::{Value, json};
 
 use crate::{
     budget::usd_of_micros,
-    format::{format_count, format_money, plural},
-    summary::json_of_cost,
-    text::{Alignment, align_table, shorten_end},
+    format::{format_count, format_money, format_rfc3339, format_time_ago, plural},
+    review::PullRequest,
+    summary::{RunView, json_of_cost},
+    text::{Alignment, align_table, clean_to_one_line, shorten_end},
 };
 
 /// The columns of a title in a table.
 const TITLE_COLUMNS: usize = 40;
 /// How many tasks of each kind a table shows.
 const ROWS_MAX: usize = 30;
+
+/// What a reviewer has to know of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReviewFacts {
+    /// Whether a command passed on its work.
+    pub is_proved: bool,
+    /// How many files its agents changed.
+    pub changed_files: usize,
+    /// The pull request that proposes its work.
+    pub pull_request: Option<PullRequest>,
+    /// Whether a person marked it as reviewed.
+    pub is_reviewed: bool,
+}
+
+impl ReviewFacts {
+    /// The facts of a run.
+    pub fn of(run: &RunView, is_reviewed: bool) -> ReviewFacts {
+        ReviewFacts {
+            is_proved: run.is_proved(),
+            changed_files: run.agent_changes().len(),
+            pull_request: run.pull_request(),
+            is_reviewed,
+        }
+    }
+
+    /// `2 files, proved, reviewed`.
+    fn describe(&self) -> String {
+        let files = match self.changed_files {
+            0 => "no file changed".to_owned(),
+            files => plural(files as u64, "file"),
+        };
+        let proof = if self.is_proved { ", proved" } else { ", unproved" };
+        let reviewed = if self.is_reviewed { ", reviewed" } else { "" };
+        format!("{files}{proof}{reviewed}")
+    }
+}
 
 /// What is known of a task that was taken, with the present state of its run.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +69,8 @@ pub struct TaskRow {
     pub next: Option<String>,
     /// Whether its claim was given back.
     pub released: bool,
+    /// What a reviewer has to know of its run.
+    pub review: Option<ReviewFacts>,
 }
 
 impl TaskRow {
@@ -58,7 +97,22 @@ impl TaskRow {
             cost_usd,
             next,
             released: taken.released,
+            review: None,
         }
+    }
+
+    /// Where it stands in the order of review: proved work before unproved work, that before failed work, and what is
+    /// small before what is large. Reviewed work comes last.
+    fn review_rank(&self) -> (bool, u8, usize) {
+        let facts = self.review.clone().unwrap_or_default();
+        let kind = match self.stop {
+            Some(StopKind::Completed) if facts.is_proved => 0,
+            Some(StopKind::Completed) => 1,
+            Some(StopKind::Waiting) => 2,
+            Some(StopKind::Failed | StopKind::NotStarted) => 3,
+            Some(StopKind::Suspended) | None => 4,
+        };
+        (facts.is_reviewed, kind, facts.changed_files)
     }
 
     fn word(&self) -> &'static str {
@@ -178,15 +232,23 @@ pub fn batch_lines(id: &str, batch: &Batch, rows: &[TaskRow]) -> Vec<String> {
     .collect();
     let counts = if counts.is_empty() { "no task was taken".to_owned() } else { counts.join(", ") };
     let mut lines = vec![format!("batch {id}: {counts}")];
+    let mut rows: Vec<&TaskRow> = rows.iter().collect();
+    rows.sort_by_key(|row| row.review_rank());
     let cells = rows.iter().map(|row| {
+        let facts = row.review.as_ref().filter(|_| row.stop == Some(StopKind::Completed));
+        let state = match facts {
+            Some(facts) => format!("{}, {}", row.state, facts.describe()),
+            None => row.state.clone(),
+        };
         vec![
             format!("  {}", row.task.name),
             shorten_end(&row.task.title, TITLE_COLUMNS),
             row.run.clone().unwrap_or_else(|| "–".to_owned()),
             row.cost_usd.map_or_else(|| "–".to_owned(), |cost| format_money(Some(cost))),
             match &row.next {
-                Some(next) => format!("{}: `{next}`", row.state),
-                None => row.state.clone(),
+                Some(next) if next.starts_with("cuegate ") => format!("{state}: `{next}`"),
+                Some(next) => format!("{state}: {next}"),
+                None => state,
             },
         ]
     });
@@ -261,6 +323,15 @@ pub fn batch_json(id: &str, batch: &Batch, rows: &[TaskRow]) -> Value {
         object["run"] = json!(row.run);
         object["cost_usd"] = json_of_cost(row.cost_usd);
         object["released"] = json!(row.released);
+        object["next"] = json!(row.next);
+        if let Some(facts) = &row.review {
+            object["proved"] = json!(facts.is_proved);
+            object["changed_files"] = json!(facts.changed_files);
+            object["reviewed"] = json!(facts.is_reviewed);
+            if let Some(request) = &facts.pull_request {
+                object["pull_request"] = json!({"number": request.number, "url": request.url});
+            }
+        }
         object
     });
     let next = batch.next.iter().map(|next| task(next, "next", None));
@@ -279,6 +350,69 @@ pub fn batch_json(id: &str, batch: &Batch, rows: &[TaskRow]) -> Value {
         "used": {"usd": usd_of_micros(batch.used().usd_micro), "tokens": batch.used().tokens, "calls": batch.used().asks},
         "tasks": taken.chain(next).chain(skipped).collect::<Vec<Value>>(),
     })
+}
+
+/// A batch in a list of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BatchRow {
+    pub batch: String,
+    /// When it began, in milliseconds since 1970.
+    pub began_ms: i64,
+    /// `cuegate/work/v1` without what is still to do.
+    pub object: Value,
+}
+
+impl BatchRow {
+    fn count(&self, is_counted: impl Fn(&Value) -> bool) -> usize {
+        self.object["tasks"].as_array().into_iter().flatten().filter(|task| is_counted(task)).count()
+    }
+
+    fn taken(&self) -> usize {
+        self.count(|task| !task["run"].is_null())
+    }
+
+    fn cost_usd(&self) -> Option<f64> {
+        let costs = self.object["tasks"].as_array().into_iter().flatten();
+        costs.filter_map(|task| task["cost_usd"].as_f64()).reduce(|sum, cost| sum + cost)
+    }
+
+    fn to_json(&self) -> Value {
+        let mut object = self.object.clone();
+        object["began_at"] = json!(format_rfc3339(self.began_ms));
+        object["cost_usd"] = json_of_cost(self.cost_usd());
+        object
+    }
+}
+
+/// Batches as `cuegate/batches/v1`, the newest first.
+pub fn batches_json(rows: &[BatchRow]) -> Value {
+    json!({ "schema": "cuegate/batches/v1", "batches": rows.iter().map(BatchRow::to_json).collect::<Vec<_>>() })
+}
+
+/// Batches as a table, the newest first. `now_ms` is in milliseconds since 1970.
+pub fn batches_table(rows: &[BatchRow], now_ms: i64) -> String {
+    if rows.is_empty() {
+        return "no batches yet".to_owned();
+    }
+    let head =
+        ["BATCH", "STATE", "COMPLETED", "TO REVIEW", "COST", "BEGAN", "WORKFLOW"].map(str::to_owned).to_vec();
+    let lines = rows.iter().map(|row| {
+        let text = |key: &str| clean_to_one_line(row.object[key].as_str().unwrap_or_default());
+        let completed = row.count(|task| task["state"] == "completed");
+        let to_review = row.count(|task| task["state"] == "completed" && task["reviewed"] != true);
+        vec![
+            row.batch.clone(),
+            text("state"),
+            format!("{completed} of {}", row.taken()),
+            to_review.to_string(),
+            row.cost_usd().map_or_else(|| "–".to_owned(), |cost| format_money(Some(cost))),
+            format_time_ago(now_ms, row.began_ms),
+            text("agent"),
+        ]
+    });
+    let cells: Vec<Vec<String>> = std::iter::once(head).chain(lines).collect();
+    use Alignment::{Left, Right};
+    align_table(&cells, &[Left, Left, Right, Right, Right, Left, Left]).join("\n")
 }
 
 fn amounts_json(amounts: Amounts) -> Value {
@@ -371,6 +505,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_proved_and_small_is_reviewed_first() {
+        let (batch, _) = ended(batch());
+        let row = |name: &str, stop: StopKind, is_proved: bool, changed_files: usize| TaskRow {
+            task: task(1, name, &[]),
+            stop: Some(stop),
+            state: "completed".to_owned(),
+            review: Some(ReviewFacts { is_proved, changed_files, ..ReviewFacts::default() }),
+            ..TaskRow::new(&batch.taken[0], None, None, None)
+        };
+        let mut rows = [
+            row("failed", StopKind::Failed, false, 1),
+            row("unproved", StopKind::Completed, false, 1),
+            row("large", StopKind::Completed, true, 9),
+            row("small", StopKind::Completed, true, 1),
+            row("reviewed", StopKind::Completed, true, 1),
+        ];
+        rows[4].review.as_mut().unwrap().is_reviewed = true;
+        rows.sort_by_key(TaskRow::review_rank);
+        let order: Vec<&str> = rows.iter().map(|row| row.task.title.as_str()).collect();
+        assert_eq!(order, ["small", "large", "unproved", "failed", "reviewed"]);
+        let lines = batch_lines("b", &batch, &rows).join("\n");
+        assert!(
+            lines.contains("completed, 9 files, proved") && lines.contains("1 file, proved, reviewed"),
+            "{lines}"
+        );
+    }
+
+    #[test]
     fn the_end_says_what_became_of_each_task() {
         let (batch, rows) = ended(batch());
         insta::assert_snapshot!(batch_lines("qrstvwxz", &batch, &rows).join("\n"), @"
@@ -415,7 +577,8 @@ mod tests {
               "reason": "failed",
               "run": "bcdfghjk",
               "cost_usd": 1.25,
-              "released": false
+              "released": false,
+              "next": "cuegate retry bcdfghjk"
             },
             {
               "task": "#8",
@@ -425,7 +588,8 @@ mod tests {
               "reason": "not taken: claimed by `b`, batch xyz, since noon",
               "run": null,
               "cost_usd": null,
-              "released": false
+              "released": false,
+              "next": null
             },
             {
               "task": "#10",

@@ -47,7 +47,10 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{TaskRow, batch_json, batch_lines, queue_lines, queue_source};
+pub use batch::{
+    BatchRow, ReviewFacts, TaskRow, batch_json, batch_lines, batches_json, batches_table, queue_lines,
+    queue_source,
+};
 pub use budget::format_budget_limits;
 pub use cost_bound::{price_json, render_cost_bound};
 pub use coverage::{
@@ -70,7 +73,7 @@ pub use log::{LogOptions, event_json};
 pub use log_text::{Timeline, render_timeline};
 pub use planned_effects::{PlannedEffect, planned_effects};
 pub use report::{pull_request_text, render_report};
-pub use review::PullRequest;
+pub use review::{PullRequest, list_verdict_lines};
 pub use review_marks::obeyed_by;
 pub use run_end::{perhaps_by_user, render_run_end, suggest_continue_commands};
 pub use run_start::{RunStartFacts, format_fact_line, render_run_start};

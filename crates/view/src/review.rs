@@ -6,8 +6,8 @@ use cuegate_engine::EndState;
 
 use crate::{
     format::plural,
-    glance::result_of_completed_run,
-    run_end::is_open_to_take,
+    glance::{describe_last_validators, result_of_completed_run},
+    run_end::{is_open_to_take, suggest_continue_commands},
     summary::{EffectState, RunState, RunView},
     text::{clean_to_one_line, shorten_end},
 };
@@ -55,6 +55,12 @@ impl RunView {
         Some(unvalidated.unwrap_or_else(|| "no command verified these changes".to_owned()))
     }
 
+    /// The commands that are next: those that continue it, and the one that takes its changes.
+    pub fn suggest_next_commands(&self) -> Vec<String> {
+        let take = is_open_to_take(self).then(|| format!("cuegate apply {}", self.run));
+        suggest_continue_commands(self).into_iter().chain(take).collect()
+    }
+
     /// What was denied to agents and commands, each with how often: hosts, and uses of tools.
     pub fn list_denied(&self) -> Vec<(String, u64)> {
         let mut known: BTreeMap<String, u64> = BTreeMap::new();
@@ -65,6 +71,24 @@ impl RunView {
         let hosts = self.denied_hosts.iter().map(|(host, times)| (host.to_string(), *times));
         hosts.chain(known).collect()
     }
+}
+
+/// What a reviewer has to know of a run at rest, a line each: its proof or why it stopped, its pull request, and what was
+/// denied.
+pub fn list_verdict_lines(view: &RunView) -> Vec<String> {
+    let mut lines = Vec::new();
+    let is_done = view.state == RunState::Ended(EndState::Completed);
+    match (describe_last_validators(view).filter(|_| is_done), view.describe_missing_proof(), &view.reason) {
+        (_, Some(missing), _) => lines.push(format!("unproved: {missing}")),
+        (Some(proof), None, _) => lines.push(format!("proved: {proof}")),
+        (None, None, Some(reason)) => lines.push(clean_to_one_line(reason)),
+        (None, None, None) => {}
+    }
+    if let Some(request) = view.pull_request() {
+        lines.push(format!("pull request #{}: {}", request.number, clean_to_one_line(&request.url)));
+    }
+    lines.extend(describe_denied(view).map(|denied| format!("denied: {denied}")));
+    lines
 }
 
 /// What was denied in one line: `2 uses: evil.example:443, Bash rm -rf /`.

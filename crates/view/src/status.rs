@@ -138,12 +138,17 @@ pub fn describe_spending(view: &RunView) -> String {
         parts.push(text);
     }
     let calls = view.asks.total();
-    parts.push(match ledger.asks_max {
+    parts.push(match most_calls(view) {
         Some(most) => format!("{} of at most {} calls", format_count(calls), format_count(most)),
         None => plural(calls, "call"),
     });
     parts.push(format!("{} tokens", format_count(tokens_of(&view.usage))));
     parts.join(", ")
+}
+
+/// The most calls of a run: by its bound, or by its budget if that is less.
+pub(crate) fn most_calls(view: &RunView) -> Option<u64> {
+    view.ledger.asks_max.into_iter().chain(view.ledger.budget.asks).min()
 }
 
 /// What a run has spent, of its budget: money if it is known or limited, else tokens.
@@ -300,13 +305,9 @@ pub(crate) fn format_token_usage(view: &RunView) -> String {
 
 fn describe_run_time(view: &RunView, now_ms: i64, zone: &TimeZone) -> String {
     let Some(started) = view.started_ms else { return "not started".to_owned() };
-    let elapsed = match (&view.state, view.live) {
-        (RunState::Running, Liveness::Alive) => u64::try_from(now_ms.saturating_sub(started)).unwrap_or(0),
-        _ => view.elapsed_ms(),
-    };
     format!(
         "{}, started {} ({})",
-        format_duration(elapsed),
+        format_duration(view.elapsed_until(now_ms)),
         date_time(started, zone),
         format_time_ago(now_ms, started)
     )

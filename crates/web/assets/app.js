@@ -1,8 +1,9 @@
-// Chooses the page by the address: `#/runs`, `#/runs/ID`, `#/runs/ID/visits/SPAN`, `#/compare/ID/ID`, `#/fleet`, `#/start`.
+// Chooses the page by the address: `#/runs`, `#/runs/ID`, `#/runs/ID/visits/SPAN`, `#/batches`, `#/batches/ID`, `#/compare/ID/ID`, `#/fleet`, `#/start`.
 
 import { json, redeem } from "./api.js";
 import { h, show } from "./dom.js";
 import { runsPage } from "./runs.js";
+import { batchesPage } from "./batches.js";
 import { runPage } from "./run.js";
 import { comparePage } from "./compare.js";
 import { fleetPage } from "./fleet.js";
@@ -38,9 +39,10 @@ async function route() {
     show(main, box);
     session ??= await json("/session");
     document.getElementById("project").textContent = session.project;
+    document.getElementById("batches-link").hidden = !session.batches;
     document.getElementById("fleet-link").hidden = !session.fleet;
     document.getElementById("start-link").hidden = !session.control;
-    const pages = { "": runsPage, runs: parts[0] ? runPage : runsPage, compare: comparePage, fleet: fleetPage, start: startPage };
+    const pages = { "": runsPage, runs: parts[0] ? runPage : runsPage, batches: batchesPage, compare: comparePage, fleet: fleetPage, start: startPage };
     const open = pages[name];
     if (!open) throw new Error("there is no such page");
     const opened = (await open(box, parts, session)) ?? {};

@@ -120,10 +120,20 @@ export async function runPage(main, parts, session) {
     const canTake = command("apply") && key !== "running";
     const canUndo = !run.place?.branch && run.changed_files?.length > 0 && key !== "running";
     const isWaiting = ["suspended", "died", "exhausted"].includes(key) && run.waiting?.kind !== "person";
+    const isEnded = key !== "running" && !isWaiting && run.waiting?.kind !== "person";
+    const unproved = run.unproved ? ` It is not proved: ${run.unproved}.` : "";
+    const canRetry = command("retry");
     return [
-      canTake && button("Apply", "apply", `Merge the changes of run ${run.run} into the working tree?`, true),
-      isWaiting && button("Resume", "resume", null, !canTake),
-      command("retry") && button("Retry", "retry", null, true),
+      canRetry && button("Retry", "retry", null, true),
+      isWaiting && button("Resume", "resume", null, true),
+      canTake && button("Apply", "apply", `Merge the changes of run ${run.run} into the working tree?${unproved}`, run.proved && !canRetry && !isWaiting),
+      isEnded && h("button", {
+        type: "button", "aria-pressed": String(Boolean(run.reviewed)),
+        onclick: (event) => acting(event.currentTarget, async () => {
+          await post(`/runs/${run.run}/reviewed`, { reviewed: !run.reviewed });
+          say(run.reviewed ? "the run is to review" : "the run is marked as reviewed");
+        }),
+      }, run.reviewed ? "Reviewed" : "Mark as reviewed"),
       key === "running" && button("Pause", "pause"),
       canUndo && button("Undo", "undo", `Take back what run ${run.run} did in the working tree?`),
       ["running", "suspended", "died"].includes(key) && button("Cancel", "cancel", `Cancel run ${run.run}? It cannot be resumed.`),
@@ -147,10 +157,16 @@ export async function runPage(main, parts, session) {
     ];
   }
 
+  /** How long it has worked: without the time in which it waited for somebody. */
+  let readAt = Date.now();
+  function worked() {
+    const isDriven = run.state === "running" && run.live !== false;
+    return (run.worked_ms ?? 0) + (isDriven ? Date.now() - readAt : 0);
+  }
+
   function drawHead() {
     const total = run.tokens.input + run.tokens.output;
     const asks = Object.values(run.asks ?? {}).reduce((sum, number) => sum + number, 0);
-    const end = run.ended_at ? ms(run.ended_at) : Date.now();
     const budget = run.budget?.usd ? ` of ${money(run.budget.usd)}` : "";
     const facts = [
       ["Changed", changed],
@@ -168,7 +184,7 @@ export async function runPage(main, parts, session) {
       run.fork?.not_repeated.length > 0 && ["Not repeated", run.fork.not_repeated.join(", ")],
       ["Folder", run.place?.branch ? `${run.place.work} (${run.place.branch})` : run.place?.work],
     ];
-    took.textContent = duration(end - ms(run.started_at));
+    took.textContent = duration(worked());
     const key = state(run).key;
     const isDone = key === "completed";
     const result = run.proof && h("p", { class: isDone ? "result ok" : "result" }, inCode(run.proof));
@@ -177,12 +193,15 @@ export async function runPage(main, parts, session) {
       h("h1", {}, run.flow, " ", h("code", {}, run.run)), badge(run),
       (run.issue || run.task) && h("p", { class: "task" }, run.issue ? `#${run.issue.number} ${run.issue.title}` : run.task),
       reason, result,
-      run.summary && h("div", { class: "summary" }, run.summary),
+      run.unproved && h("p", { class: "unproved" }, "Not proved: ", inCode(run.unproved)),
+      run.pull_request && h("p", {}, "Review ", h("a", { href: run.pull_request.url, rel: "noopener noreferrer", target: "_blank" }, `pull request #${run.pull_request.number}`)),
+      run.denied && h("p", { class: "denied" }, `Denied: ${run.denied.map((one) => one.times > 1 ? `${one.what} (${one.times} times)` : one.what).slice(0, 5).join(", ")}${run.denied.length > 5 ? ` and ${run.denied.length - 5} more` : ""}`),
+      run.summary && h("div", { class: "summary" }, !["completed", "aborted"].includes(key) && h("span", { class: "soft" }, "The agent said last: "), run.summary),
       h("dl", {}, facts.filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value || "–")))),
       notice && h("p", { class: "notice" }, notice),
       !session.control && run.next?.length > 0 && h("p", { class: "soft next" }, "Next: ", run.next.map((line) => h("code", {}, line))));
     // A button that is made anew while it is pressed does nothing.
-    const wanted = JSON.stringify([key, run.next, run.waiting?.kind, run.changed_files?.length > 0]);
+    const wanted = JSON.stringify([key, run.next, run.waiting?.kind, run.changed_files?.length > 0, run.proved, run.reviewed]);
     if (wanted === tools.dataset.for) return;
     tools.dataset.for = wanted;
     show(tools, session.control ? controls(key) : [], worktree(),
@@ -354,6 +373,7 @@ export async function runPage(main, parts, session) {
   let reported = -1;
   async function refresh() {
     run = await json(`/runs/${run.run}?steps=false`);
+    readAt = Date.now();
     timeline.namesAgents = Boolean(run.agents);
     await timeline.update();
     drawHead();
@@ -372,6 +392,8 @@ export async function runPage(main, parts, session) {
   }
 
   await map.load();
+  // The output of what failed is the first that somebody wants to see.
+  why.open = ["failed", "aborted"].includes(run.state);
   await refresh();
   const wake = soon(() => refresh().catch((error) => info.append(problem(error))));
   const close = stream(`/runs/${run.run}/stream?from_seq=${meta.records}`, {
@@ -385,7 +407,7 @@ export async function runPage(main, parts, session) {
   });
   const clockTimer = setInterval(() => {
     if (run.state === "running") {
-      took.textContent = duration(Date.now() - ms(run.started_at));
+      took.textContent = duration(worked());
       drawNow();
     }
   }, 1000);

@@ -46,6 +46,14 @@ function spendPerDay(runs) {
   ];
 }
 
+const isNarrow = () => matchMedia("(max-width: 640px)").matches;
+
+/** The pull request of a run, as `pull request #12`. */
+function request(run) {
+  const number = /\/pull\/(\d+)/.exec(run.pull_request ?? "")?.[1];
+  return number && `pull request #${number}`;
+}
+
 export async function runsPage(main, _parts, session) {
   let runs = [];
   let shown = [];
@@ -74,7 +82,7 @@ export async function runsPage(main, _parts, session) {
   const box = h("div", { class: "scroll runs", role: "region", "aria-label": "Runs", tabindex: "0" });
   const figures = h("div", { class: "figures", hidden: true });
   show(main, h("h1", {}, "Runs"), figures, h("div", { class: "tools" }, search, filters, compare), damaged, number, box);
-  const list = new VirtualList(box, matchMedia("(max-width: 640px)").matches ? 64 : 40, row);
+  const list = new VirtualList(box, isNarrow() ? 64 : 40, row);
   box.addEventListener("keydown", (event) => list.keys(event));
   // `/` searches, `j` and `k` go down and up as the arrows do.
   const keys = (event) => {
@@ -109,11 +117,18 @@ export async function runsPage(main, _parts, session) {
       h("a", { href: `#/runs/${run.run}` },
         badge(run),
         h("span", { class: "what" }, h("b", {}, run.flow), " ", h("code", {}, run.run)),
-        h("span", { class: "task" }, [run.fork_of && `fork of ${run.fork_of}`, run.task].filter(Boolean).join(": ")),
-        h("span", { class: "numbers" }, `${count(run.steps)} ${run.steps === 1 ? "step" : "steps"}`),
+        h("span", { class: "task" }, [request(run), run.fork_of && `fork of ${run.fork_of}`, run.task ?? (isNarrow() && run.flow)].filter(Boolean).join(": ")),
+        h("span", { class: "numbers steps" }, `${count(run.steps)} ${run.steps === 1 ? "step" : "steps"}`),
         h("span", { class: "numbers cost" }, money(run.cost_usd)),
         h("span", { class: "numbers" }, ago(run.started_at))));
   }
+
+  // Of a window that becomes narrow, or wide again.
+  const fit = () => {
+    list.height = isNarrow() ? 64 : 40;
+    draw();
+  };
+  addEventListener("resize", fit);
 
   function draw() {
     const has = (run) => [run.flow, run.run, run.task ?? "", run.branch ?? "", run.fork_of ?? ""].some((text) => text.toLowerCase().includes(words));
@@ -145,5 +160,5 @@ export async function runsPage(main, _parts, session) {
       draw();
     },
   });
-  return { close: () => (close(), removeEventListener("keydown", keys), list.close()) };
+  return { close: () => (close(), removeEventListener("keydown", keys), removeEventListener("resize", fit), list.close()) };
 }

@@ -7,6 +7,9 @@ import { VirtualList, clock, count, duration, h, money, ms, say, show, target, v
 const PAGE = 100;
 /** Of a row, in pixels: a long outcome takes two lines on a narrow screen. */
 const HEIGHT = matchMedia("(max-width: 640px)").matches ? 96 : 72;
+/** From this many visits on, each takes one line. */
+const MANY = 40;
+const SHORT = 32;
 const SIGNS = { open: "▶", ok: "✓", failed: "✗", cut: "–" };
 
 /** The rows of a page: its visits, each with what is in it and the waits after it. */
@@ -61,6 +64,8 @@ export class Timeline {
     this.visits = last.visits;
     if (this.start === null && last.visits) this.start = (await this.visit(0))?.from ?? null;
     this.stretch();
+    this.isShort = this.visits > MANY;
+    this.list.height = this.isShort ? SHORT : HEIGHT;
     this.list.resize(this.visits);
     this.list.draw(true);
     if (grew && this.follow.checked) this.box.scrollTop = this.box.scrollHeight;
@@ -163,7 +168,7 @@ export class Timeline {
     const title = visit.detail || visit.name;
     const agents = this.namesAgents ? [...new Set(flat.map((child) => child.provider).filter(Boolean))].join(", ") : "";
     return h("a", {
-      class: `visit ${visit.state}`, href: `#/runs/${this.run}/visits/${index}`,
+      class: `visit ${visit.state}${this.isShort ? " short" : ""}`, title: this.isShort ? ways : null, href: `#/runs/${this.run}/visits/${index}`,
       "aria-current": this.selected === index ? "true" : null,
     },
       h("span", { class: "first" },

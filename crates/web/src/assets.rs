@@ -13,13 +13,14 @@ const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-const FILES: [File; 15] = [
+const FILES: [File; 16] = [
     ("/", HTML, include_str!("../assets/index.html")),
     ("/app.css", STYLE, include_str!("../assets/app.css")),
     ("/app.js", SCRIPT, include_str!("../assets/app.js")),
     ("/dom.js", SCRIPT, include_str!("../assets/dom.js")),
     ("/api.js", SCRIPT, include_str!("../assets/api.js")),
     ("/runs.js", SCRIPT, include_str!("../assets/runs.js")),
+    ("/batches.js", SCRIPT, include_str!("../assets/batches.js")),
     ("/run.js", SCRIPT, include_str!("../assets/run.js")),
     ("/timeline.js", SCRIPT, include_str!("../assets/timeline.js")),
     ("/graph.js", SCRIPT, include_str!("../assets/graph.js")),

@@ -28,7 +28,7 @@ const NUMBER: &str = "integer";
 const RANGE: [(&str, &str, &str); 2] =
     [("from_seq", NUMBER, "The first record."), ("to_seq", NUMBER, "The last record.")];
 
-const ROUTES: [Route; 30] = [
+const ROUTES: [Route; 33] = [
     define_get_route(
         "/session",
         "The project, the version, and whether runs can be changed.",
@@ -52,6 +52,13 @@ const ROUTES: [Route; 30] = [
         &[],
         RouteAnswer::Json("fleet"),
     ),
+    define_get_route(
+        "/batches",
+        "The batches with their tasks, newest first.",
+        &[],
+        RouteAnswer::Json("batches"),
+    ),
+    define_get_route("/batches/{batch}", "A batch with its tasks.", &[], RouteAnswer::Json("work")),
     define_get_route(
         "/stream",
         "`runs` whenever the list of runs changes, with `cuegate/runs/v1`.",
@@ -175,6 +182,11 @@ const ROUTES: [Route; 30] = [
         &[],
     ),
     define_post_route("/runs/{run}/undo", "Takes back what a run did in the working tree.", &[]),
+    define_post_route(
+        "/runs/{run}/reviewed",
+        "Marks a run as reviewed, or takes that back.",
+        &[("reviewed", "boolean", true)],
+    ),
 ];
 
 const fn define_get_route(

@@ -2,6 +2,7 @@
 
 mod child;
 mod queue;
+pub(crate) mod shown;
 mod tasks;
 
 use std::{

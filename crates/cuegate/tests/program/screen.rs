@@ -238,6 +238,35 @@ fn a_question_is_answered_and_runs_are_paused_resumed_and_cancelled() {
     terminal.is_clean();
 }
 
+/// A failed run is retried, and its unproved or proved work is taken and taken back, with a question before each change of
+/// files.
+#[test]
+fn a_run_is_retried_applied_and_undone() {
+    let registry = small().validator("test -e ../../../ok", json!({"maxAttempts": 0}));
+    let project = registry.project(json!([
+        says_with("work", "handoff", json!({"runs": ["touch made"]})),
+        says("close", "closing"),
+    ]));
+    assert_eq!(project.run(&begin(&["--worktree"])).code, 1);
+    project.write("ok", "");
+    let Some(terminal) = Terminal::open(&project, 80, 20) else { return };
+    terminal.cuegate("watch last");
+    terminal.shows("t retry");
+    terminal.keys(&["t"]);
+    terminal.shows("proved: `test -e ../../../ok` passes");
+    terminal.shows("m apply");
+    terminal.keys(&["m"]);
+    terminal.shows("Merge the changes of this run");
+    terminal.keys(&["n"]);
+    terminal.keys(&["u"]);
+    terminal.shows("there is nothing to undo here");
+    terminal.keys(&["m", "y"]);
+    terminal.shows("applying … done");
+    assert!(project.path().join("made").exists());
+    terminal.keys(&["C-c"]);
+    terminal.is_clean();
+}
+
 /// `run --watch` starts a run that goes on when the screen is left, and whose end is its exit code.
 #[test]
 fn a_run_is_started_and_watched() {

@@ -313,6 +313,41 @@ fn failures_in_a_row_end_a_batch_and_a_resumed_one_goes_on() {
     assert!(tasks(&project)[3..].iter().all(|task| task.ends_with("completed")), "{}", ran.stderr);
 }
 
+/// The list of batches, what to review first, and the mark of a person, on the command line and on the page.
+#[test]
+fn batches_are_listed_and_their_runs_are_marked_as_reviewed() {
+    let project =
+        small().validator("test -e made", json!({"maxAttempts": 0})).project(doing(&["touch made"]));
+    project.write("tasks.txt", "one\ntwo\n");
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "--message", "all"]);
+    let ran = project.run(&["work", "--list"]);
+    assert_eq!((ran.code, ran.stdout.trim()), (0, "no batches yet"), "{}", ran.stderr);
+    let ran = project.run(&[&WORK[..], &["--from", "tasks.txt"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("completed, 1 file, proved: `cuegate apply "), "{}", ran.stderr);
+    let server = crate::page::client::Server::start(&project, &["--allow-control"]);
+    let batch = server.json("/batches")["batches"][0].clone();
+    assert_eq!((&batch["state"], batch["tasks"].as_array().map(Vec::len)), (&json!("done"), Some(2)));
+    let run = batch["tasks"][0]["run"].as_str().unwrap();
+    let mark = |reviewed: bool| {
+        assert_eq!(server.post(&format!("/runs/{run}/reviewed"), &json!({"reviewed": reviewed})).status, 202);
+        let path = format!("/batches/{}", batch["batch"].as_str().unwrap());
+        let (task, shown) = (server.json(&path)["tasks"][0].clone(), project.run(&["work", "--show"]));
+        assert_eq!((&task["reviewed"], &task["proved"]), (&json!(reviewed), &json!(true)));
+        assert_eq!(shown.stderr.contains("proved, reviewed"), reviewed, "{}", shown.stderr);
+        let listed = project.run(&["work", "--list"]).stdout;
+        assert!(
+            listed.contains(if reviewed { "2 of 2          1" } else { "2 of 2          2" }),
+            "{listed}"
+        );
+    };
+    mark(true);
+    mark(false);
+    assert_eq!(server.get("/batches/zzzz").status, 404);
+    server.stop();
+}
+
 #[test]
 fn an_interrupted_batch_suspends_its_runs_and_is_resumed_as_a_whole() {
     let hub = Hub::new();

@@ -10,7 +10,7 @@ use self::{line::TimelineLine, wording::LineBuilder};
 use crate::{
     format::{format_count, format_date, plural},
     stamped::StampedRecord,
-    status::{describe_pending_command, format_spent_amount},
+    status::{describe_pending_command, format_spent_amount, most_calls},
     summary::RunFold,
     why::describe_circle,
 };
@@ -92,7 +92,7 @@ impl Timeline {
         let view = self.fold.view_so_far();
         let again = self.fold.open_attempt().filter(|attempt| *attempt > 1);
         let attempt = again.map_or_else(String::new, |attempt| format!(", attempt {attempt}"));
-        let calls = match view.ledger.asks_max {
+        let calls = match most_calls(view) {
             Some(most) => {
                 format!("call {} of at most {}", format_count(view.asks.total() + 1), format_count(most))
             }

@@ -288,7 +288,7 @@ impl RunFold {
                 if let Some(row) = open {
                     row.answer = Some(text.clone());
                 }
-                self.view.continues();
+                self.view.continues(at_ms);
                 self.requests.values_mut().for_each(|request| request.repeats_cut = false);
             }
             Event::QuestionAnswered { question, text, .. } => self.view.questions.push(QuestionRow {
@@ -299,10 +299,11 @@ impl RunFold {
             Event::Suspended { waiting } => {
                 self.view.reason = Some(waiting.detail.clone());
                 self.view.state = RunState::Suspended(waiting.clone());
+                self.view.rests_since_ms = Some(at_ms);
             }
             Event::Resumed(resumed) => {
                 let RunResumed { iterations_max, provider, model, agents, notional, moved, .. } = resumed;
-                self.view.continues();
+                self.view.continues(at_ms);
                 self.requests.values_mut().for_each(|request| request.not_before_ms = None);
                 self.view.iterations_max = iterations_max.unwrap_or(self.view.iterations_max);
                 if let Some(provider) = provider {
@@ -331,6 +332,7 @@ impl RunFold {
                     (self.open, self.aside) = (None, None);
                 }
                 self.view.state = RunState::Ended(*state);
+                self.view.rests_since_ms = Some(at_ms);
                 self.view.reason = Some(reason.clone());
                 self.view.validated = Some(*validated);
                 self.view.ended_ms = Some(at_ms);

@@ -52,8 +52,7 @@ impl RunView {
         put("reason", json!(self.reason));
         put("exit_code", json!(self.exit_code()));
         put("waiting", self.waiting());
-        let take = crate::run_end::is_open_to_take(self).then(|| format!("cuegate apply {}", self.run));
-        put("next", crate::suggest_continue_commands(self).into_iter().chain(take).collect());
+        put("next", json!(self.suggest_next_commands()));
         if self.died() {
             put("live", json!(false));
         }
@@ -81,7 +80,7 @@ impl RunView {
         put("steps", self.rows.iter().map(|row| self.row(row)).collect());
         put("reports", self.reports.files().iter().map(|file| self.report(file)).collect());
         put("asks", self.asks.kinds().into_iter().map(|(kind, n)| (kind.to_owned(), json!(n))).collect());
-        if let Some(asks_max) = self.ledger.asks_max {
+        if let Some(asks_max) = crate::status::most_calls(self) {
             put("asks_max", json!(asks_max));
         }
         put("tokens", json_of_tokens(&self.usage));
@@ -159,6 +158,10 @@ impl RunView {
         if !self.acts.inspections.is_empty() {
             put("inspections", self.acts.inspections_json());
         }
+        put(
+            "worked_ms",
+            json!(self.seen_ms.map_or_else(|| self.elapsed_ms(), |seen| self.elapsed_until(seen))),
+        );
         put("started_at", json!(self.started_ms.map(format_rfc3339)));
         put("ended_at", json!(self.ended_ms.map(format_rfc3339)));
         Value::Object(object)

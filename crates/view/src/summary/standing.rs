@@ -5,6 +5,23 @@ use cuegate_engine::{EndState, FaultClass, WaitKind};
 use super::{FaultRow, Liveness, PendingCommand, RunState, RunView};
 
 impl RunView {
+    /// How long it has worked, in milliseconds: from its start to its last record, without the time at rest.
+    pub fn elapsed_ms(&self) -> u64 {
+        self.measure_work(self.last_ms)
+    }
+
+    /// As [`elapsed_ms`](Self::elapsed_ms), up to now if a process drives it.
+    pub fn elapsed_until(&self, now_ms: i64) -> u64 {
+        let is_driven = self.state == RunState::Running && self.live == Liveness::Alive;
+        self.measure_work(if is_driven { Some(now_ms) } else { self.last_ms })
+    }
+
+    fn measure_work(&self, end_ms: Option<i64>) -> u64 {
+        let (Some(started), Some(end)) = (self.started_ms, end_ms) else { return 0 };
+        let end = self.rests_since_ms.unwrap_or(end).min(end);
+        u64::try_from(end.saturating_sub(started)).unwrap_or(0).saturating_sub(self.rested_ms)
+    }
+
     /// The failed call that a running run is going to repeat, and when; `None` if it waits for nothing.
     pub fn awaited_retry(&self) -> Option<(&FaultRow, i64)> {
         if self.state != RunState::Running || self.live != Liveness::Alive {

@@ -218,6 +218,7 @@ fn run_json_of_a_remedied_run() {
         }
       ],
       "effects": [],
+      "worked_ms": 7850,
       "started_at": "2026-11-21T12:00:00.000Z",
       "ended_at": "2026-11-21T12:00:07.850Z"
     }

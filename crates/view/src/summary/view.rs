@@ -363,6 +363,10 @@ pub struct RunView {
     pub ended_ms: Option<i64>,
     /// The time of the last record.
     pub last_ms: Option<i64>,
+    /// When it stopped, while it is at rest.
+    pub rests_since_ms: Option<i64>,
+    /// How long it was at rest between its start and its last record: it waited for a person, a limit or its next resume.
+    pub rested_ms: u64,
     /// The number of records.
     pub records: u64,
 }
@@ -443,6 +447,8 @@ impl RunView {
             started_ms: None,
             ended_ms: None,
             last_ms: None,
+            rests_since_ms: None,
+            rested_ms: 0,
             records: 0,
         }
     }
@@ -491,7 +497,9 @@ impl RunView {
     }
 
     /// Clears the end or the suspension.
-    pub(super) fn continues(&mut self) {
+    pub(super) fn continues(&mut self, at_ms: i64) {
+        let rested = self.rests_since_ms.take().map_or(0, |since| at_ms.saturating_sub(since));
+        self.rested_ms += u64::try_from(rested).unwrap_or(0);
         self.state = RunState::Running;
         self.reason = None;
         self.validated = None;
@@ -536,14 +544,6 @@ impl RunView {
     /// Whether the process that drove it died.
     pub fn died(&self) -> bool {
         self.state == RunState::Running && self.live == Liveness::Dead
-    }
-
-    /// From the start to the last record, in milliseconds.
-    pub fn elapsed_ms(&self) -> u64 {
-        match (self.started_ms, self.last_ms) {
-            (Some(started), Some(last)) => u64::try_from(last.saturating_sub(started)).unwrap_or(0),
-            _ => 0,
-        }
     }
 }
 

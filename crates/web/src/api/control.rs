@@ -13,6 +13,12 @@ use cuegate_observe::{Control, Problem, StartRequest};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct ReviewedBody {
+    reviewed: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct AnswerBody {
     text: String,
 }
@@ -120,6 +126,16 @@ pub(super) async fn fork_run(
 pub(super) async fn start_run(State(app): State<App>, body: Bytes) -> Result<Response, ApiError> {
     let start: Box<StartRequest> = parse_control_body(&app, &body)?;
     control_run(&app, move |_| Ok(Control::Start(start))).await
+}
+
+pub(super) async fn mark_reviewed(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    let ReviewedBody { reviewed } = parse_control_body(&app, &body)?;
+    control_run(&app, move |app| Ok(Control::MarkReviewed { run: app.find(&run)?, is_reviewed: reviewed }))
+        .await
 }
 
 async fn control_run(

@@ -95,6 +95,8 @@ pub(crate) fn build_routes() -> Router<App> {
         .route("/api/v1/definitions", get(read::serve_definitions))
         .route("/api/v1/agents", get(read::serve_agents))
         .route("/api/v1/fleet", get(read::serve_fleet))
+        .route("/api/v1/batches", get(read::serve_batches))
+        .route("/api/v1/batches/{batch}", get(read::serve_batch))
         .route("/api/v1/stream", get(stream::stream_runs))
         .route("/api/v1/runs", get(read::serve_runs).post(control::start_run))
         .route("/api/v1/runs/{run}", get(read::serve_run))
@@ -117,6 +119,7 @@ pub(crate) fn build_routes() -> Router<App> {
         .route("/api/v1/runs/{run}/fork", post(control::fork_run))
         .route("/api/v1/runs/{run}/apply", post(control::apply_changes))
         .route("/api/v1/runs/{run}/undo", post(control::undo_changes))
+        .route("/api/v1/runs/{run}/reviewed", post(control::mark_reviewed))
         .route("/api/v1/runs/{run}/blobs/{digest}", get(read::serve_blob))
         .method_not_allowed_fallback(async || ApiError(Problem::new(405, "this method is not allowed here")))
 }

@@ -27,12 +27,14 @@ pub(super) async fn serve_session(State(app): State<App>) -> Json {
     // A server that is away is told on the page of the fleet.
     let has_fleet =
         app.run_blocking(|app| Ok(app.project.fleet().map_or(true, |fleet| fleet.is_some()))).await;
+    let has_batches = app.run_blocking(|app| app.project.has_batches()).await;
     Json(json!({
         "schema": "cuegate/session/v1",
         "project": app.project.name(),
         "version": env!("CARGO_PKG_VERSION"),
         "control": app.control,
         "fleet": has_fleet.unwrap_or(false),
+        "batches": has_batches.unwrap_or(false),
     }))
 }
 
@@ -55,6 +57,14 @@ pub(super) async fn serve_agents(State(app): State<App>) -> Answer {
 pub(super) async fn serve_fleet(State(app): State<App>) -> Answer {
     let none = || Problem::new(404, "no fleet uses the journal of this project");
     app.run_blocking(move |app| app.project.fleet()?.ok_or_else(none)).await.map(Json)
+}
+
+pub(super) async fn serve_batches(State(app): State<App>) -> Answer {
+    app.run_blocking(|app| app.project.batches()).await.map(Json)
+}
+
+pub(super) async fn serve_batch(State(app): State<App>, Path(batch): Path<String>) -> Answer {
+    app.run_blocking(move |app| app.project.batch(&batch)).await.map(Json)
 }
 
 pub(super) async fn serve_runs(State(app): State<App>) -> Answer {
@@ -80,6 +90,7 @@ pub(super) async fn serve_run(
             _ => reader.view_with_visits(observer),
         })??;
         let mut object = view.to_json(&texts);
+        object["reviewed"] = json!(app.project.is_reviewed(&run));
         if query.steps == Some(false)
             && let Some(object) = object.as_object_mut()
         {

@@ -16,11 +16,14 @@ use cuegate_journal::{Journal, Liveness, RunId};
 use cuegate_observe::{Control, Observer, Problem, Project, StartRequest};
 use cuegate_provider::redact_secret_forms;
 use cuegate_runner::StateDir;
-use cuegate_view::{Graph, RunState, TimeZone, check_json, render_report, svg_without_style};
+use cuegate_view::{
+    Graph, RunState, TimeZone, batch_json, batches_json, check_json, render_report, svg_without_style,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::follow_up::serve;
+use crate::batch::shown;
 use crate::cli::commands::start::list;
 use crate::cli::commands::take::diff;
 use crate::cli::commands::tools::agents::read_agents_json;
@@ -299,6 +302,30 @@ impl Project for LocalProject {
         }
     }
 
+    fn has_batches(&self) -> Result<bool, Problem> {
+        let journal = shown::journal_of_batches(&self.place.home).map_err(problem_of_failure)?;
+        let known = journal.map_or(Ok(Vec::new()), |journal| journal.runs());
+        let known = known.map_err(|error| problem_of_failure(cuegate_runner::Error::from(error).into()))?;
+        Ok(known.iter().any(|batch| batch.has_records))
+    }
+
+    fn batches(&self) -> Result<Value, Problem> {
+        let journal = self.journal()?;
+        let rows = shown::list_batches(&self.place.home, Some(&*journal)).map_err(problem_of_failure)?;
+        Ok(batches_json(&rows))
+    }
+
+    fn batch(&self, typed: &str) -> Result<Value, Problem> {
+        let (id, batch) = shown::find_batch(&self.place.home, typed)
+            .map_err(|failure| Problem { hint: failure.hint, ..Problem::new(404, failure.message) })?;
+        let rows = shown::rows_of_batch(&self.place.home, Some(&*self.journal()?), &batch);
+        Ok(batch_json(id.as_str(), &batch, &rows))
+    }
+
+    fn is_reviewed(&self, run: &RunId) -> bool {
+        shown::is_reviewed(&self.place.home, run)
+    }
+
     fn open(&self, run: &RunId) -> Result<String, Problem> {
         let link = page_link(&self.place, Some(run))?;
         serve::open_browser(&self.place.home, &link);
@@ -337,6 +364,10 @@ impl Project for LocalProject {
             }
             Control::Undo { run } => {
                 self.cuegate(&["undo", run.as_str()], "")?;
+                run.to_string()
+            }
+            Control::MarkReviewed { run, is_reviewed } => {
+                shown::mark_reviewed(&self.place.home, &run, is_reviewed).map_err(problem_of_failure)?;
                 run.to_string()
             }
             Control::Retry { run, say } => {

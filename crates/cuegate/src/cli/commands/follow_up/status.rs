@@ -1,5 +1,6 @@
 //! `status`: what a run did so far.
 
+use crate::batch::shown::is_reviewed;
 use crate::cli::commands::shared_args::RunOrFile;
 use cuegate_runner::now_ms;
 use cuegate_view::TimeZone;
@@ -28,7 +29,9 @@ pub(in crate::cli::commands) fn print_run_status(
     let FoldedRun { mut view, history, .. } = FoldedRun::read(&*journal, &id)?;
     compare_files(&place.home, &*journal, &id, &mut view, &history);
     if args.json {
-        print::print_json(&view.to_json(&texts_of_run(&*journal, &id)));
+        let mut object = view.to_json(&texts_of_run(&*journal, &id));
+        object["reviewed"] = is_reviewed(&place.home, &id).into();
+        print::print_json(&object);
     } else {
         print::print_data(&cuegate_view::render_status(
             &view,

@@ -11,19 +11,23 @@ use cuegate_flow::{
     analysis::cost_bound::{Certificate, price_without_sensitivity},
     model::Flow,
 };
-use cuegate_journal::{Journal, RunId};
+use cuegate_journal::RunId;
 use cuegate_runner::{
-    StateDir, read_batch,
+    now_ms,
     worktree::{claim, finalize::remote_url},
 };
 use cuegate_view::{
-    TaskRow, batch_json, batch_lines, clean_lines, clean_to_one_line, queue_lines, suggest_continue_commands,
+    TaskRow, batch_json, batch_lines, batches_json, batches_table, clean_lines, clean_to_one_line,
+    queue_lines,
 };
 
 use super::run;
 use super::work_args::WorkArgs;
 use crate::agents::{AgentQuery, AgentWishes, RunAgents, plan_run_agents, read_takt_roles};
-use crate::batch::{BatchMessage, Queue, QueueContext, Worker, run_of_task};
+use crate::batch::{
+    BatchMessage, Queue, QueueContext, Worker,
+    shown::{find_batch, journal_of_batches, list_batches, rows_of_batch},
+};
 use crate::before_start::start_checks::check_start;
 use crate::cli::commands::{ProjectPlace, load_as};
 use crate::cli::commands::{diagnostics, read_options};
@@ -40,10 +44,18 @@ const ISSUES: &str = "the tasks are issues";
 const FROM: &str = "`--from FILE` takes the tasks of a file";
 
 pub(in crate::cli::commands) fn work_on_queue(place: &ProjectPlace, args: &WorkArgs) -> Result<u8, Failure> {
+    if args.list {
+        let rows = list_batches(&place.home, place.view().ok().as_deref())?;
+        match args.json {
+            true => print::print_json(&batches_json(&rows)),
+            false => print::print_data(&batches_table(&rows, now_ms())),
+        }
+        return Ok(exit::DONE);
+    }
     if let Some(typed) = &args.show {
         let (id, batch) = find_batch(&place.home, typed)?;
         let runs = place.view().ok();
-        let rows = rows_of_batch(runs.as_deref(), &batch);
+        let rows = rows_of_batch(&place.home, runs.as_deref(), &batch);
         print_batch(&id, &batch, &rows, args.json);
         return Ok(exit::DONE);
     }
@@ -415,7 +427,7 @@ fn drive_batch(
     drop(worker);
     runtime.shutdown_background();
     driven?;
-    let rows = rows_of_batch(Some(&*runs), &batch);
+    let rows = rows_of_batch(&place.home, Some(&*runs), &batch);
     print_batch(&id, &batch, &rows, args.json);
     Ok(exit_code_of_batch(&batch, &rows))
 }
@@ -451,28 +463,6 @@ fn has_stuck_task(batch: &Batch) -> bool {
     batch.skipped.iter().any(|(_, reason)| matches!(reason, SkipReason::RanBefore { is_stuck: true, .. }))
 }
 
-/// The tasks that were taken, with the present states of their runs.
-fn rows_of_batch(runs: Option<&dyn Journal>, batch: &Batch) -> Vec<TaskRow> {
-    let row = |taken: &cuegate_engine::TakenTask| {
-        let run = taken.run.as_ref().and_then(|run| Some((runs?, run.parse::<RunId>().ok()?)));
-        let Some((journal, id)) = run else { return TaskRow::new(taken, None, None, None) };
-        let is = match run_of_task(journal, taken) {
-            Some(Ok(is)) => is,
-            None => return TaskRow::new(taken, None, None, None),
-            Some(Err(why)) => return TaskRow { state: why, ..TaskRow::new(taken, None, None, None) },
-        };
-        let view = project::view_of(journal, &id).ok();
-        let view = view.filter(|view| view.started_ms.is_some());
-        let cost = view.as_ref().and_then(|view| view.usage.cost_usd);
-        let next = view
-            .as_ref()
-            .filter(|_| is.stop != StopKind::Completed)
-            .and_then(|view| suggest_continue_commands(view).into_iter().next());
-        TaskRow::new(taken, Some(is), cost, next)
-    };
-    batch.taken.iter().map(row).collect()
-}
-
 /// Reads the queue and prints what would be taken.
 fn dry_run(place: &ProjectPlace, queue: &Queue, started: BatchStarted, as_json: bool) -> Result<u8, Failure> {
     let none = cuegate_journal::memory::MemoryJournal::default();
@@ -495,36 +485,4 @@ fn dry_run(place: &ProjectPlace, queue: &Queue, started: BatchStarted, as_json: 
         }
     }
     Ok(exit::DONE)
-}
-
-/// The journal of batches, for reading; `None` if there was no batch.
-fn journal_of_batches(home: &StateDir) -> Result<Option<std::sync::Arc<dyn Journal>>, Failure> {
-    Ok(home.open_batches(None)?)
-}
-
-/// Finds a batch and its state.
-fn find_batch(home: &StateDir, typed: &str) -> Result<(RunId, Batch), Failure> {
-    let none =
-        || Failure::usage("this project has no batches", "`cuegate work AGENT --label LABEL` starts one");
-    let journal = journal_of_batches(home)?.ok_or_else(none)?;
-    let known: Vec<RunId> =
-        journal.runs()?.into_iter().filter(|batch| batch.has_records).map(|batch| batch.run).collect();
-    let fits = |id: &&RunId| typed == "last" || id.as_str().starts_with(typed);
-    let found: Vec<&RunId> = known.iter().filter(fits).collect();
-    let id = match found[..] {
-        [] if known.is_empty() => return Err(none()),
-        [] => {
-            return Err(Failure::usage(
-                format!("there is no batch `{typed}`"),
-                "`cuegate work --show` prints the last one",
-            ));
-        }
-        [first, ..] if typed == "last" || first.as_str() == typed => first.clone(),
-        [only] => only.clone(),
-        [..] => {
-            return Err(Failure::usage(format!("`{typed}` matches several batches"), "give a longer prefix"));
-        }
-    };
-    let (batch, ..) = read_batch(&*journal, &id)?;
-    Ok((id, batch))
 }

@@ -99,7 +99,7 @@ impl BatchLimits {
 #[derive(Debug, Args)]
 pub(crate) struct WorkArgs {
     /// The workflow, as for `run`
-    #[arg(value_name = "PATH", required_unless_present_any = ["resume", "show"])]
+    #[arg(value_name = "PATH", required_unless_present_any = ["resume", "show", "list"])]
     pub(crate) agent: Option<String>,
     /// Work on the open issues of GitHub with this label, from the oldest to the newest
     #[arg(long, value_name = "LABEL", conflicts_with = "from")]
@@ -146,6 +146,9 @@ pub(crate) struct WorkArgs {
         conflicts_with = "resume"
     )]
     pub(crate) show: Option<String>,
+    /// Print all batches, the newest first
+    #[arg(long, conflicts_with_all = OF_A_START, conflicts_with_all = ["resume", "show"])]
+    pub(crate) list: bool,
     /// Set a parameter or a variable of each run
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
