@@ -100,6 +100,15 @@ pub fn connect_queue(
     find_github_connection(why, root, config, remote, None, otherwise)
 }
 
+/// Finds the repository and the token of a project, if it has both.
+///
+/// # Errors
+/// When one of them is not found.
+pub(crate) fn find_connection(root: &Path, config: &Config) -> Result<GithubConnection, Failure> {
+    let why = "runs on issues and pull requests need GitHub";
+    find_github_connection(why, root, config, "origin", None, "other runs do without")
+}
+
 /// Why a run needs GitHub.
 fn find_github_need(flow: &Flow, wishes: &RunRequest, finalize: &FinalizePlan) -> Option<&'static str> {
     let polls = |resource| {
@@ -231,13 +240,21 @@ pub struct IssueTexts {
     pub is_pull_request: bool,
     /// What was hidden in its texts, and removed.
     pub hidden: HiddenText,
+    /// How many comments of strangers are newer than the label that released the issue: they are left out.
+    pub unapproved: usize,
 }
 
-/// Reads an issue, or with `review` a pull request with its reviews.
+/// Reads an issue, or with `review` a pull request with its reviews. With `label`, whoever set that label released the issue
+/// as it was then: what strangers wrote since is left out.
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTexts, Failure> {
+pub fn read_issue(
+    client: &Github,
+    number: u64,
+    review: bool,
+    label: Option<&str>,
+) -> Result<IssueTexts, Failure> {
     let failed = |error: GithubError| {
         let what = if review { "pull request" } else { "issue" };
         let message = format!("{what} #{number} of {} cannot be read: {error}", client.repository());
@@ -262,6 +279,14 @@ pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTex
     if review {
         comments.extend(client.reviews(number).map_err(failed)?);
         comments.extend(client.line_comments(number).map_err(failed)?);
+    }
+    let mut unapproved = 0;
+    if let Some(label) = label.filter(|_| comments.iter().any(Comment::is_by_stranger)) {
+        // If nobody knows when it was released, no comment of a stranger is known to have been there.
+        let released = client.labeled_at(number, label).map_err(failed)?.unwrap_or_default();
+        let all = comments.len();
+        comments.retain(|comment| !comment.is_by_stranger() || *comment.written_at() <= *released);
+        unapproved = all - comments.len();
     }
     // The comments of runs are no part of the task.
     let is_own = |comment: &Comment| {
@@ -321,7 +346,7 @@ pub fn read_issue(client: &Github, number: u64, review: bool) -> Result<IssueTex
     ]);
     let (closed, is_pull_request) = (issue.state == "closed", issue.pull_request.is_some());
     let (title, _) = remove_hidden_characters(&issue.title);
-    Ok(IssueTexts { task, variables, closed, title, is_pull_request, hidden: hidden.get() })
+    Ok(IssueTexts { task, variables, closed, title, is_pull_request, hidden: hidden.get(), unapproved })
 }
 
 /// The number in the parameter `issue` of a run.

@@ -21,7 +21,7 @@ use crate::run::finalize_plan::finalize_of;
 use crate::run::start_run::{Host, RunRequest};
 use crate::run::{leftovers, sandbox_setup, start_run};
 use crate::shared_journal::PostgresStore;
-use crate::text_file::read_text;
+use crate::text_file::{hint_for_unread, read_text};
 use crate::{Failure, Program, config, definition, exit, github, project};
 
 /// The default for the longest wait for a provider limit, in milliseconds.
@@ -410,7 +410,8 @@ fn resolve_run_parameters(
 fn read_script(path: &Path) -> Result<(String, String), Failure> {
     let shown = path.display().to_string();
     let text = read_text(path).map_err(|error| {
-        Failure::usage(format!("failed to read `{shown}`: {error}"), "check the path of the script")
+        let hint = hint_for_unread(&error, "check the path of the script");
+        Failure::usage(format!("failed to read `{shown}`: {error}"), hint)
     })?;
     Ok((shown, text))
 }

@@ -83,6 +83,11 @@ pub fn find_run_id(home: &StateDir, journal: &dyn Journal, typed: &str) -> Resul
     }
     match matching.as_slice() {
         [run] => Ok((*run).clone()),
+        // `status`, `diff` and others read exported runs, so a file is tried with any command.
+        [] if Path::new(typed).is_file() => Err(Failure::usage(
+            format!("`{typed}` is a file, and this needs a run of this project"),
+            format!("if it is an exported run: `cuegate status {typed}`, `cuegate diff {typed}`"),
+        )),
         [] => Err(Failure::usage(format!("there is no run `{typed}`"), "`cuegate runs` lists them")),
         several => {
             let names: Vec<&str> = several.iter().map(|run| run.as_str()).collect();

@@ -17,6 +17,16 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     read_text_from(File::open(path)?)
 }
 
+/// What to do about a file that could not be read: `otherwise`, but for a text in another encoding.
+pub(crate) fn hint_for_unread<'h>(error: &io::Error, otherwise: &'h str) -> &'h str {
+    match error.kind() {
+        io::ErrorKind::InvalidData => {
+            "save the file as UTF-8: editors call it \"UTF-8\" or \"Unicode\" when they save"
+        }
+        _ => otherwise,
+    }
+}
+
 /// Reads a text to its end.
 ///
 /// # Errors

@@ -19,14 +19,17 @@ export async function startPage(main, _parts, session) {
   agent.required = !found.default && found.agents.length > 0;
   const model = h("input", { id: "model", placeholder: "the agent's own" });
   const issue = h("input", { id: "issue", type: "number", min: "1", step: "1" });
-  const worktree = h("input", { id: "worktree", type: "checkbox" });
-  const calls = h("input", { id: "calls", type: "number", min: "1", step: "1", placeholder: "no limit" });
-  const minutes = h("input", { id: "minutes", type: "number", min: "1", step: "any", placeholder: "no limit" });
-  const tokens = h("input", { id: "tokens", type: "number", min: "1", step: "1", placeholder: "no limit" });
+  // The project's own limits; without any, one that protects who forgets to set it.
+  const own = found.budget ?? {};
+  const hasOwn = Object.values(own).some((limit) => limit !== null);
+  const worktree = h("input", { id: "worktree", type: "checkbox", checked: Boolean(found.worktree) });
+  const calls = h("input", { id: "calls", type: "number", min: "1", step: "1", value: own.calls ?? "", placeholder: "no limit" });
+  const minutes = h("input", { id: "minutes", type: "number", min: "1", step: "any", value: own.minutes ?? "", placeholder: "no limit" });
+  const tokens = h("input", { id: "tokens", type: "number", min: "1", step: "1", value: own.tokens ?? "", placeholder: "no limit" });
   const limits = () => Object.fromEntries(Object.entries({
     budget_usd: budget.value, budget_tokens: tokens.value, budget_calls: calls.value, budget_minutes: minutes.value, issue: issue.value,
   }).filter(([, value]) => value !== "").map(([name, value]) => [name, Number(value)]));
-  const budget = h("input", { id: "budget", type: "number", min: "0.01", step: "0.01", value: "5", placeholder: "no limit" });
+  const budget = h("input", { id: "budget", type: "number", min: "0.01", step: "0.01", value: own.usd ?? (hasOwn ? "" : "5"), placeholder: "no limit" });
   const args = h("textarea", { id: "args", rows: "2", placeholder: "issue = 12" });
   const button = h("button", { type: "submit", class: "main" }, "Start");
   const form = h("form", {

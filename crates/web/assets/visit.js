@@ -127,6 +127,10 @@ export async function reportBox(run, name) {
   const rendered = new DOMParser().parseFromString(report.html, "text/html").body;
   const box = h("div", { class: "markdown" });
   box.append(...rendered.childNodes);
+  if (report.cut) {
+    const whole = h("button", { type: "button", onclick: () => whole.replaceWith(h("pre", {}, report.markdown)) }, "Show all of it as text");
+    box.append(h("p", { class: "soft" }, "This is the beginning of a long report. "), whole);
+  }
   return box;
 }
 

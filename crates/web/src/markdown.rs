@@ -3,8 +3,8 @@
 use cuegate_view::is_unsafe;
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-/// The longest text that is rendered, in bytes.
-const TEXT_MAX: usize = 1 << 20;
+/// The longest text that is rendered, in bytes: a browser takes seconds to lay out the tables of a longer one.
+pub(crate) const TEXT_MAX: usize = 96 << 10;
 
 /// Renders a text as HTML without scripts, styles, images, frames, forms or handlers, whatever it contains.
 pub(crate) fn render_html(text: &str) -> String {

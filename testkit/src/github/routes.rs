@@ -1,7 +1,5 @@
 //! What requests do.
 
-use std::time::Instant;
-
 use serde_json::{Value, json};
 
 use super::state::{State, Stored};
@@ -56,6 +54,13 @@ pub(super) fn answer(
             merge(known, body, &["state", "state_reason", "title", "body"]);
             (200, known.clone())
         }
+        ("GET", ["issues", issue, "events"]) => {
+            let Some(known) = state.issues.get(&number(issue)) else { return not_found() };
+            let labels = known["labels"].as_array().cloned().unwrap_or_default();
+            let labeled =
+                |label| json!({"event": "labeled", "label": label, "created_at": "2026-01-02T00:00:00Z"});
+            (200, paged(labels.into_iter().map(labeled).collect(), query))
+        }
         ("GET", ["issues", issue, "comments"]) => {
             let lag = state.lag;
             let visible = |comment: &&Stored| comment.issue == number(issue) && comment.at.elapsed() >= lag;
@@ -69,7 +74,7 @@ pub(super) fn answer(
             }
             let (id, user) = (state.next_id(), state.user(token));
             let body = body["body"].as_str().unwrap_or_default().to_owned();
-            let comment = Stored { id, issue: number(issue), user, body, at: Instant::now() };
+            let comment = Stored::new(id, number(issue), user, body);
             let created = state.comment_json(&comment);
             state.comments.push(comment);
             (201, created)

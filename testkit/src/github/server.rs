@@ -7,7 +7,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use serde_json::{Value, json};
@@ -104,7 +104,16 @@ impl GithubStandin {
         let mut state = self.state();
         let id = state.next_id();
         let (user, body) = (user.to_owned(), body.to_owned());
-        state.comments.push(Stored { id, issue, user, body, at: Instant::now() });
+        state.comments.push(Stored::new(id, issue, user, body));
+    }
+
+    /// Adds a comment of somebody who does not belong to the repository, at a time as RFC 3339. Issues got their labels on
+    /// 2026-01-02.
+    pub fn comment_of_stranger(&self, issue: u64, user: &str, body: &str, created_at: &str) {
+        let mut state = self.state();
+        let id = state.next_id();
+        let comment = Stored::new(id, issue, user.to_owned(), body.to_owned());
+        state.comments.push(Stored { is_by_member: false, created_at: created_at.to_owned(), ..comment });
     }
 
     /// Adds a project with the status of each of its issues.

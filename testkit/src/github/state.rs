@@ -84,6 +84,17 @@ pub(super) struct Stored {
     pub(super) user: String,
     pub(super) body: String,
     pub(super) at: Instant,
+    /// Whether its author belongs to the repository.
+    pub(super) is_by_member: bool,
+    /// As RFC 3339.
+    pub(super) created_at: String,
+}
+
+impl Stored {
+    pub(super) fn new(id: u64, issue: u64, user: String, body: String) -> Stored {
+        let created_at = "2026-01-01T00:00:00Z".to_owned();
+        Stored { id, issue, user, body, at: Instant::now(), is_by_member: true, created_at }
+    }
 }
 
 impl State {
@@ -93,9 +104,10 @@ impl State {
     }
 
     pub(super) fn comment_json(&self, comment: &Stored) -> Value {
-        let Stored { id, issue, user, body, .. } = comment;
+        let Stored { id, issue, user, body, is_by_member, created_at, .. } = comment;
         json!({
-            "id": id, "body": body, "user": {"login": user, "type": if user.ends_with("[bot]") { "Bot" } else { "User" }},
+            "author_association": if *is_by_member { "MEMBER" } else { "NONE" },
+            "created_at": created_at, "updated_at": created_at, "id": id, "body": body, "user": {"login": user, "type": if user.ends_with("[bot]") { "Bot" } else { "User" }},
             "html_url": format!("{}/{}/issues/{issue}#issuecomment-{id}", self.url, self.repository),
         })
     }

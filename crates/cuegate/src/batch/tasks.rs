@@ -128,6 +128,9 @@ impl Worker<'_> {
         args.push(format!("--batch-process={}", std::process::id()).into());
         if let Some(issue) = task.issue {
             args.push(format!("--issue={issue}").into());
+            if let QueueSource::Issues { label, .. } = &started.source {
+                args.push(format!("--released-by={label}").into());
+            }
             if let Some(commit) = claim {
                 args.push(format!("--claim={}={commit}", branch_of_issue(issue)).into());
             }

@@ -67,6 +67,13 @@ pub(super) fn advise_on(error: &clap::Error, args: &[String]) -> Option<String> 
         };
     }
     let takes_text = matches!(command, "run" | "instruct" | "answer");
+    // `-x of the map is wrong`: the parser names its first letters as an option.
+    let is_text = |arg: &&String| arg.starts_with(word.as_str()) && arg.contains(char::is_whitespace);
+    let text_with_dash = args.iter().skip(2).find(is_text).filter(|_| takes_text && word.starts_with('-'));
+    if let Some(text) = text_with_dash {
+        let text = text.replace('"', "\\\"");
+        return Some(format!("a text that begins with `-` comes after `--`: -- \"{text}\""));
+    }
     if takes_text
         && !word.starts_with("--")
         && (!word.starts_with('-') || word.len() == 1 || word.starts_with("- "))

@@ -371,14 +371,20 @@ pub(crate) fn print_findings(findings: &[Diagnostic], sources: &Sources, strict:
 /// How many different messages of a group are listed.
 const MESSAGES_MAX: usize = 8;
 
-/// The other places of a group: a line for each different message, with the line numbers.
+/// The other places of a group: a line for each different message, with the line numbers, and with its own proposal if that
+/// is not the one of the first finding.
 fn more_places(group: &FindingGroup<'_>, sources: &Sources) -> Vec<String> {
-    let mut messages: Vec<(&str, Vec<String>)> = Vec::new();
-    let mut known: HashMap<&str, usize> = HashMap::new();
+    let mut messages: Vec<(String, Vec<String>)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
     for other in &group.others {
-        let index = *known.entry(&other.message).or_insert(messages.len());
+        let own_hint = other.hint.as_ref().filter(|_| other.hint != group.first.hint);
+        let message = match own_hint {
+            Some(hint) => format!("{}: {hint}", other.message),
+            None => other.message.clone(),
+        };
+        let index = *known.entry(message.clone()).or_insert(messages.len());
         if index == messages.len() {
-            messages.push((&other.message, Vec::new()));
+            messages.push((message, Vec::new()));
         }
         messages[index].1.push(sources.locate(other.span).line.to_string());
     }

@@ -13,6 +13,7 @@ use cuegate_runner::{StateDir, sandbox::kept_out_files};
 use super::Config;
 use crate::Failure;
 use crate::shared_journal::{JournalConfig, NamedBy, hide_password};
+use crate::text_file::{hint_for_unread, read_text};
 
 /// The name of the file, in the project and in the user's configuration folder.
 const NAME: &str = "cuegate.toml";
@@ -54,7 +55,7 @@ fn load_config_without(root: &Path, kept_out: &[PathBuf]) -> Result<Config, Fail
             let message = format!("failed to read `{}`: it is not a regular file", path.display());
             return Err(Failure::usage(message, "remove it, or replace it by a file"));
         }
-        match crate::text_file::read_text(&path) {
+        match read_text(&path) {
             Ok(text) => {
                 let table = parse_config_file(&path, &text)?;
                 named_by = name_source(&table, path.starts_with(root)).unwrap_or(named_by);
@@ -64,7 +65,8 @@ fn load_config_without(root: &Path, kept_out: &[PathBuf]) -> Result<Config, Fail
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 let message = format!("failed to read `{}`: {error}", path.display());
-                return Err(Failure::usage(message, "make the file readable, or remove it"));
+                let hint = hint_for_unread(&error, "make the file readable, or remove it");
+                return Err(Failure::usage(message, hint));
             }
         }
     }

@@ -6,14 +6,16 @@ mod journal;
 mod machine;
 mod self_test;
 
-use std::{panic::resume_unwind, thread, time::Duration};
+use std::{panic::resume_unwind, path::Path, thread, time::Duration};
 
 use cuegate_provider::{Capabilities, Inspection, Login, LoginRequest, driven::DRIVEN_NAMES};
 use cuegate_runner::{StateDir, get_status};
+use cuegate_view::clean_to_one_line;
 use serde_json::{Value, json};
 
 use crate::Failure;
 use crate::config::Config;
+use crate::github;
 use crate::providers;
 use crate::run::start_run::Program;
 
@@ -85,7 +87,35 @@ pub fn check_requirements(home: &StateDir, program: &Program, config: &Config) -
     findings.extend(map_in_parallel(&agents, check_agent));
     findings.extend([machine::check_namespaces(), machine::check_sandbox()]);
     findings.extend(machine::propose_caches(config));
+    findings.extend(check_github(root, config));
     findings
+}
+
+/// Whether the token of GitHub is accepted, in a project with a repository there. Without a token it is a fault only if the
+/// settings name GitHub: runs may do without.
+fn check_github(root: &Path, config: &Config) -> Option<DoctorFinding> {
+    const NAME: &str = "github";
+    let is_named = config.github.repository.is_some() || config.github.api.is_some();
+    let connection = match github::find_connection(root, config) {
+        Ok(connection) => connection,
+        Err(_) if !is_named => return None,
+        Err(why) => {
+            let finding = DoctorFinding::of_machine(NAME, CheckStatus::Less, why.message, None);
+            return Some(DoctorFinding { hint: why.hint, ..finding });
+        }
+    };
+    let repository = &connection.target.repository;
+    let (status, found) = match connection.client.login() {
+        Ok(Some(login)) => (CheckStatus::Good, format!("the token of `{login}`, for {repository}")),
+        Ok(None) => (CheckStatus::Good, format!("a token that belongs to no user, for {repository}")),
+        Err(error) => {
+            let status = if is_named { CheckStatus::Bad } else { CheckStatus::Less };
+            (status, format!("the token for {repository} does not work: {error}"))
+        }
+    };
+    let hint =
+        "set `GITHUB_TOKEN` anew, or run `gh auth login`; docs/github.md lists the rights that it needs";
+    Some(DoctorFinding::of_machine(NAME, status, clean_to_one_line(&found), Some(hint)))
 }
 
 /// What is known of an agent on this machine.

@@ -203,6 +203,7 @@ pub(crate) fn compare_files(
     view: &mut RunView,
     history: &ChangeHistory,
 ) {
+    view.is_reviewed = crate::batch::shown::is_reviewed(home, id);
     let run = &history.run;
     let Ok(Some(trees)) = open_trees(home, run) else { return };
     let Ok(Some(changes)) = RunChanges::of(history, Some(&trees)) else { return };
@@ -225,7 +226,11 @@ pub(crate) fn compare_files(
         view.gate_files = find_gate_files(&gate_commands(&flow), &agents, &folder, &content);
     }
     let place = &run.started().place;
-    let is_there = !place.owned || Path::new(&place.work).is_dir();
+    // The files of a run that was exported are elsewhere.
+    let is_there = match place.owned {
+        true => Path::new(&place.work).is_dir(),
+        false => Path::new(&place.work) == home.root(),
+    };
     if let Some(started) = view.started_ms.and_then(|ms| u64::try_from(ms).ok()).filter(|_| is_there) {
         let since = SystemTime::UNIX_EPOCH + Duration::from_millis(started);
         view.hidden_files = trees.hidden_files(&changes.from.tree, since).unwrap_or_default();

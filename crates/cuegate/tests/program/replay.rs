@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use crate::support::{Project, Ran};
+use crate::{
+    agent::registry::{begin, says, says_with, small},
+    support::{Project, Ran},
+};
 
 const WORKFLOW: &str = "\
 name: it
@@ -374,6 +377,55 @@ fn a_run_in_a_file_is_read_elsewhere() {
     assert!(cut.stderr.contains("cut.jsonl`, line 2: "), "{}", cut.stderr);
     elsewhere.write("bad.jsonl", &format!("{}\n{{\"seq\": 0", lines[0]));
     assert!(elsewhere.run(&["replay", "bad.jsonl"]).stderr.contains("line 2: it is no part of a run"));
+}
+
+/// Whatever a run did, its file says the same of it as its journal: an agent that fails, repeats itself, changes and deletes
+/// files, validators that fail with an output, prompts with the words of agents.
+#[test]
+fn a_run_and_its_file_say_the_same() {
+    let mut turn = 0;
+    let mut roll = |most: u64| {
+        turn += 1;
+        cuegate_testkit::world::roll(turn, "export") % most
+    };
+    for case in 0..6 {
+        let mut answers = Vec::new();
+        for _ in 0..1 + roll(4) {
+            let file = format!("f{}.txt", roll(3));
+            let command = match roll(4) {
+                0 => format!("rm -f {file}"),
+                1 => "true".to_owned(),
+                _ => format!("echo {} >> {file}", roll(1000)),
+            };
+            let action = if roll(3) == 0 { "handoff" } else { "repeat" };
+            answers.push(says_with("work", action, json!({"runs": [command]})));
+            answers.push(says("close", "closing"));
+        }
+        answers.push(says("work", "handoff"));
+        let gate = format!("cat f{}.txt", roll(3));
+        let project = small().validator(&gate, json!({"maxAttempts": 2})).project(json!(answers));
+        let place: &[&str] = if roll(2) == 0 { &["--worktree"] } else { &[] };
+        let ran = project.run(&begin(&[&["--max-iterations", "8", "--no-baseline"], place].concat()));
+        assert!([0, 1, 4, 5].contains(&ran.code), "{}", ran.stderr);
+        let exported = project.run(&["export", "last", "run.jsonl", "--snapshots"]);
+        assert_eq!(exported.code, 0, "{case}: {}", exported.stderr);
+        let elsewhere = Project::empty();
+        std::fs::copy(project.path().join("run.jsonl"), elsewhere.path().join("run.jsonl")).unwrap();
+        for command in [&["log", "--json"][..], &["diff"], &["report"], &["why"]] {
+            let here = project.run(&[&[command[0], "last"], &command[1..]].concat());
+            let there = elsewhere.run(&[&[command[0], "run.jsonl"], &command[1..]].concat());
+            assert_eq!(there.stdout, here.stdout, "{case}: {command:?} {}", there.stderr);
+        }
+        for (name, at) in [(&project, "last"), (&elsewhere, "run.jsonl")] {
+            let replayed = name.run(&["replay", at]);
+            assert!(
+                replayed.stdout.contains(": identical, "),
+                "{case}: {}{}",
+                replayed.stdout,
+                replayed.stderr
+            );
+        }
+    }
 }
 
 /// Journals of earlier programs, one file `CASE.RUN.log` each. They stay as they are; new ones are added when the format

@@ -61,7 +61,7 @@ impl fmt::Debug for Github {
     }
 }
 
-type Answer<T> = Result<T, GithubError>;
+pub(super) type Answer<T> = Result<T, GithubError>;
 
 /// What a request led to.
 enum RequestOutcome<T> {
@@ -133,30 +133,6 @@ impl Github {
         let query = [("state", "open"), ("labels", label), ("sort", "created"), ("direction", "asc")];
         let issues: Vec<Issue> = self.list(&self.path("issues"), &query)?;
         Ok(issues.into_iter().filter(|issue| issue.pull_request.is_none()).collect())
-    }
-
-    /// The comments on an issue or pull request, oldest first.
-    ///
-    /// # Errors
-    /// As for every request.
-    pub fn comments(&self, number: u64) -> Answer<Vec<Comment>> {
-        self.list(&self.path(&format!("issues/{number}/comments")), &[])
-    }
-
-    /// The comments on lines of a pull request, oldest first.
-    ///
-    /// # Errors
-    /// As for every request.
-    pub fn line_comments(&self, number: u64) -> Answer<Vec<Comment>> {
-        self.list(&self.path(&format!("pulls/{number}/comments")), &[])
-    }
-
-    /// The reviews of a pull request, oldest first.
-    ///
-    /// # Errors
-    /// As for every request.
-    pub fn reviews(&self, number: u64) -> Answer<Vec<Comment>> {
-        self.list(&self.path(&format!("pulls/{number}/reviews")), &[])
     }
 
     /// Creates a comment on an issue or pull request.
@@ -392,7 +368,7 @@ impl Github {
         Github { patience: Some(patience), ..self.clone() }
     }
 
-    fn path(&self, rest: &str) -> String {
+    pub(super) fn path(&self, rest: &str) -> String {
         format!("/repos/{}/{rest}", self.repository)
     }
 
@@ -417,7 +393,7 @@ impl Github {
     }
 
     /// All pages of a list.
-    fn list<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Answer<Vec<T>> {
+    pub(super) fn list<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Answer<Vec<T>> {
         let mut all = Vec::new();
         for page in 1..=PAGES_MAX {
             let (page, size) = (page.to_string(), PAGE.to_string());

@@ -4,6 +4,7 @@
 //! client for what is read before a run starts waits itself, by the same rule.
 
 mod client;
+mod conversation;
 pub(crate) mod effects;
 mod error;
 mod objects;

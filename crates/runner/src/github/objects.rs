@@ -73,9 +73,43 @@ pub struct Comment {
     /// The verdict of a review: `APPROVED`, `CHANGES_REQUESTED`, `COMMENTED`.
     #[serde(default)]
     pub state: Option<String>,
+    /// How its author belongs to the repository: `OWNER`, `MEMBER`, `COLLABORATOR`, `CONTRIBUTOR`, `NONE`, …
+    #[serde(default)]
+    pub author_association: Option<String>,
+    /// When it was created, as RFC 3339.
+    #[serde(default)]
+    pub created_at: String,
+    /// When it was changed last, as RFC 3339.
+    #[serde(default)]
+    pub updated_at: String,
+}
+
+/// Something that happened to an issue.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct IssueEvent {
+    /// What happened: `labeled`.
+    #[serde(default)]
+    pub(super) event: String,
+    /// The label, if it is about one.
+    #[serde(default)]
+    pub(super) label: Option<Label>,
+    /// When, as RFC 3339.
+    #[serde(default)]
+    pub(super) created_at: String,
 }
 
 impl Comment {
+    /// Whether its author may not write to the repository. A server that does not say it is of a version without that.
+    pub fn is_by_stranger(&self) -> bool {
+        const MEMBERS: [&str; 3] = ["OWNER", "MEMBER", "COLLABORATOR"];
+        self.author_association.as_deref().is_some_and(|association| !MEMBERS.contains(&association))
+    }
+
+    /// When it got its present text, as RFC 3339.
+    pub fn written_at(&self) -> &str {
+        (&*self.updated_at).max(&*self.created_at)
+    }
+
     /// The name of its author.
     pub fn author(&self) -> &str {
         self.user.as_ref().map_or("unknown", |user| &user.login)

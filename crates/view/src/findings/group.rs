@@ -20,7 +20,10 @@ impl<'d> FindingGroup<'d> {
     }
 }
 
-/// Groups findings, in the order of the first one of each group.
+/// A misspelt key is unknown, and the one that was meant is missing: the cause and its consequence.
+const CAUSES: [(&str, &str); 1] = [("unknown-key", "missing-key")];
+
+/// Groups findings, in the order of the first one of each group, but a cause before its consequence.
 pub fn group_findings(findings: &[Diagnostic]) -> Vec<FindingGroup<'_>> {
     let mut groups: Vec<FindingGroup<'_>> = Vec::new();
     let mut known = HashMap::new();
@@ -35,6 +38,21 @@ pub fn group_findings(findings: &[Diagnostic]) -> Vec<FindingGroup<'_>> {
                 known.insert(key, groups.len());
                 groups.push(FindingGroup { first: finding, others: Vec::new() });
             }
+        }
+    }
+    for (cause, consequence) in CAUSES {
+        let mut at = 0;
+        while at < groups.len() {
+            let (code, file) = (groups[at].first.code, groups[at].first.span.file);
+            let is_cause =
+                |group: &FindingGroup<'_>| group.first.code == cause && group.first.span.file == file;
+            let later = groups[at..].iter().position(is_cause).filter(|_| code == consequence);
+            if let Some(later) = later {
+                let moved = groups.remove(at + later);
+                groups.insert(at, moved);
+                at += 1;
+            }
+            at += 1;
         }
     }
     groups
@@ -60,5 +78,18 @@ mod tests {
             .map(|group| group.all().map(|finding| finding.message.as_str()).collect())
             .collect();
         assert_eq!(messages, [vec!["a", "c"], vec!["b"], vec!["d"]]);
+    }
+
+    #[test]
+    fn a_misspelt_key_comes_before_the_missing_one() {
+        let at = |file: u32, start: u32| Span { file: FileId(file), start, end: start };
+        let findings = [
+            Diagnostic::warning("missing-key", at(0, 1), "`a` is missing"),
+            Diagnostic::warning("missing-key", at(1, 1), "`b` is missing"),
+            Diagnostic::error("unknown-key", at(0, 5), "unknown key `aa`"),
+        ];
+        let order: Vec<&str> =
+            group_findings(&findings).iter().map(|group| group.first.message.as_str()).collect();
+        assert_eq!(order, ["unknown key `aa`", "`a` is missing", "`b` is missing"]);
     }
 }

@@ -35,6 +35,7 @@ impl RunView {
         put("standing", json!(self.standing()));
         put("proof", json!(crate::glance::describe_last_validators(self)));
         put("proved", json!(self.is_proved()));
+        put("reviewed", json!(self.is_reviewed));
         if let Some(missing) = self.describe_missing_proof() {
             put("unproved", json!(missing));
         }

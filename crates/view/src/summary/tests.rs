@@ -49,6 +49,7 @@ fn run_json_of_a_remedied_run() {
       "standing": "completed",
       "proof": "`cargo test` passes (2nd try), `git status --porcelain` passes",
       "proved": true,
+      "reviewed": false,
       "summary": null,
       "reason": "`closure.fix` completed the workflow",
       "exit_code": 0,

@@ -232,6 +232,8 @@ pub struct ForkSource {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunView {
     pub run: String,
+    /// Whether a person marked it as reviewed; the caller looks it up.
+    pub is_reviewed: bool,
     /// The definition's name.
     pub flow: Str,
     /// Its format.
@@ -381,6 +383,7 @@ impl RunView {
     pub(super) fn new(run: &str) -> RunView {
         RunView {
             run: run.to_owned(),
+            is_reviewed: false,
             flow: "".into(),
             dialect: String::new(),
             path: String::new(),

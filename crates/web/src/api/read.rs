@@ -230,6 +230,7 @@ pub(super) async fn written_report(
             "versions": versions.len(),
             "markdown": text,
             "html": markdown::render_html(&text),
+            "cut": text.len() > markdown::TEXT_MAX,
         }))
     };
     app.run_blocking(read).await.map(Json)

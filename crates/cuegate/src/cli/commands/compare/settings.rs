@@ -91,7 +91,8 @@ pub(super) fn compare_takt_files(
         let read = |folder: &Path| match text_file::read_text(&folder.join(name)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             read => read.map(Some).map_err(|error| {
-                Failure::usage(format!("failed to read `{name}`: {error}"), "make the file readable")
+                let hint = text_file::hint_for_unread(&error, "make the file readable");
+                Failure::usage(format!("failed to read `{name}`: {error}"), hint)
             }),
         };
         let (old, new) = (read(before)?, read(after)?);

@@ -27,7 +27,13 @@ pub(in crate::cli::commands) fn print_run_report(
     place: &ProjectPlace,
     args: &ReportArgs,
 ) -> Result<u8, Failure> {
-    let (journal, id) = place.view_run(&args.run.id)?;
+    // With its snapshots, a file tells the sizes of changes as the project does.
+    let opened = place.open_run_file(&args.run.id)?;
+    let (place, typed) = match &opened {
+        Some((within, project)) => (within, project.id.as_str()),
+        None => (place, args.run.id.as_str()),
+    };
+    let (journal, id) = place.view_run(typed)?;
     let FoldedRun { mut view, history, .. } = FoldedRun::read(&*journal, &id)?;
     compare_files(&place.home, &*journal, &id, &mut view, &history);
     if let Some(name) = &args.name {

@@ -1,6 +1,5 @@
 //! `status`: what a run did so far.
 
-use crate::batch::shown::is_reviewed;
 use crate::cli::commands::shared_args::RunOrFile;
 use cuegate_runner::now_ms;
 use cuegate_view::TimeZone;
@@ -25,13 +24,17 @@ pub(in crate::cli::commands) fn print_run_status(
     place: &ProjectPlace,
     args: &StatusArgs,
 ) -> Result<u8, Failure> {
-    let (journal, id) = place.view_run(&args.run.id)?;
+    // With its snapshots, a file tells the sizes of changes as the project does.
+    let opened = place.open_run_file(&args.run.id)?;
+    let (place, typed) = match &opened {
+        Some((within, project)) => (within, project.id.as_str()),
+        None => (place, args.run.id.as_str()),
+    };
+    let (journal, id) = place.view_run(typed)?;
     let FoldedRun { mut view, history, .. } = FoldedRun::read(&*journal, &id)?;
     compare_files(&place.home, &*journal, &id, &mut view, &history);
     if args.json {
-        let mut object = view.to_json(&texts_of_run(&*journal, &id));
-        object["reviewed"] = is_reviewed(&place.home, &id).into();
-        print::print_json(&object);
+        print::print_json(&view.to_json(&texts_of_run(&*journal, &id)));
     } else {
         print::print_data(&cuegate_view::render_status(
             &view,

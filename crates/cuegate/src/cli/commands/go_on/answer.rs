@@ -16,7 +16,7 @@ use crate::cli::print;
 use crate::run::moved_run;
 use crate::run::start_run;
 use crate::run::start_run::{Host, Program, ResumeRequest};
-use crate::text_file::{read_text, read_text_from};
+use crate::text_file::{hint_for_unread, read_text, read_text_from};
 use crate::{Failure, exit, project};
 use clap::Args;
 
@@ -61,7 +61,8 @@ fn run_and_text(place: &ProjectPlace, args: &AnswerArgs) -> Result<(String, Opti
             path => read_text(Path::new(path)),
         };
         let text = read.map_err(|error| {
-            Failure::usage(format!("failed to read `{path}`: {error}"), "check the path given with `--input`")
+            let hint = hint_for_unread(&error, "check the path given with `--input`");
+            Failure::usage(format!("failed to read `{path}`: {error}"), hint)
         })?;
         return Ok((args.run.clone().unwrap_or_else(last), Some(text)));
     }

@@ -141,6 +141,7 @@ pub(in crate::cli::commands) fn start_follow_up_run(
         watch: false,
         run_id: None,
         claim: finalize.claim.as_ref().map(|claim| format!("{}={}", claim.branch, claim.commit)),
+        released_by: None,
         batch_process: None,
         durability: DurabilityChoice::Synced,
         json: args.json,

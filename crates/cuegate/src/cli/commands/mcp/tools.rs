@@ -126,7 +126,7 @@ impl RunTools {
 
     /// The findings of a workflow, or of all, from one of them on.
     fn check(&self, call: &CheckCall) -> Result<Value, CallError> {
-        let words = ["check", "--json"].into_iter().chain(call.path.as_deref());
+        let words = ["check", "--json", "--"].into_iter().chain(call.path.as_deref());
         let found = self.read_json(&words.collect::<Vec<_>>())?;
         let all = found["diagnostics"].as_array().cloned().unwrap_or_default();
         let mut reply =

@@ -37,7 +37,7 @@ use crate::run::start_run::{Host, Program, RunRequest};
 use crate::run::tree_lock::Waiting;
 use crate::run::typical_cost::{KnownCosts, usual_calls};
 use crate::run::{leftovers, sandbox_setup, start_run};
-use crate::text_file::{read_text, read_text_from};
+use crate::text_file::{hint_for_unread, read_text, read_text_from};
 use crate::{Failure, config, doctor, project, providers};
 
 /// `work` and `resume --wait` wait out limits of up to a week.
@@ -196,9 +196,7 @@ pub(in crate::cli::commands) fn run_after(
     let finalize = finalize_of(&definition, &wishes);
     wishes.github = github::connect_run(place.home.root(), &config, &flow, &wishes, &finalize)?;
     let texts = match (&wishes.github, issue) {
-        (Some(connected), Some(issue)) => {
-            Some(read_issue(connected, issue, args.pr.is_some(), wishes.wait_max_ms)?)
-        }
+        (Some(connected), Some(issue)) => Some(read_issue(connected, issue, &args, wishes.wait_max_ms)?),
         _ => None,
     };
     wishes.hidden = texts.as_ref().map(|texts| texts.hidden).unwrap_or_default();
@@ -359,11 +357,18 @@ fn github_number(text: &str) -> Result<u64, Failure> {
 fn read_issue(
     connected: &GithubConnection,
     issue: u64,
-    review: bool,
+    args: &RunArgs,
     wait_max_ms: u64,
 ) -> Result<IssueTexts, Failure> {
     let client = connected.client.with_patience(tell_waits(wait_max_ms));
-    let texts = github::read_issue(&client, issue, review)?;
+    let texts = github::read_issue(&client, issue, args.pr.is_some(), args.released_by.as_deref())?;
+    if texts.unapproved > 0 {
+        let comments = cuegate_view::plural(texts.unapproved as u64, "comment");
+        print::print_line(&format!(
+            "note: {comments} on #{issue} not read: by people outside of the repository, after the label `{}`",
+            args.released_by.as_deref().unwrap_or_default()
+        ));
+    }
     if texts.closed {
         print::print_line(&format!("note: #{issue} of {} is closed", connected.target.repository));
     }
@@ -491,7 +496,8 @@ pub(in crate::cli::commands) fn read_script(path: &Path) -> Result<(String, Stri
     match read_text(path) {
         Ok(text) => Ok((shown, text)),
         Err(error) => {
-            Err(Failure::usage(format!("failed to read `{shown}`: {error}"), "check the path of the script"))
+            let hint = hint_for_unread(&error, "check the path of the script");
+            Err(Failure::usage(format!("failed to read `{shown}`: {error}"), hint))
         }
     }
 }
@@ -513,7 +519,8 @@ fn read_task(
         (Some(task), _) => Some(task.clone()),
         (None, Some("-")) => Some(stdin()?),
         (None, Some(path)) => Some(read_text(Path::new(path)).map_err(|error| {
-            Failure::usage(format!("failed to read `{path}`: {error}"), "check the path given with `--input`")
+            let hint = hint_for_unread(&error, "check the path given with `--input`");
+            Failure::usage(format!("failed to read `{path}`: {error}"), hint)
         })?),
         (None, None) if issue.is_some() => issue.map(|issue| issue.task.clone()),
         (None, None) if definition.settings.needs_task && !std::io::stdin().is_terminal() => {

@@ -106,6 +106,9 @@ pub(crate) struct RunArgs {
     /// The branch on the remote that claims the issue, and its commit, given by `cuegate work`
     #[arg(long, hide = true, value_name = "BRANCH=COMMIT")]
     pub(crate) claim: Option<String>,
+    /// The label of the queue that released the issue, given by `cuegate work`
+    #[arg(long, hide = true, value_name = "LABEL")]
+    pub(crate) released_by: Option<String>,
     /// The process of `cuegate work` that this run belongs to: it is interrupted when that ends
     #[arg(long, hide = true, value_name = "PID")]
     pub(crate) batch_process: Option<i32>,

@@ -127,10 +127,10 @@ pub(in crate::cli::commands) fn restore_files(
         print::print_line(&format!("note: {}", clean_to_one_line(gap)));
     }
     if let Some(kept) = kept {
-        print::print_line(&format!(
-            "before  `{}` brings a file back",
-            restore_command(&trees, &kept, "PATH")
-        ));
+        // A file that was not there before cannot come back.
+        let was_there = trees.changes(&now, &to)?.into_iter().find(|change| change.kind != ChangeKind::Added);
+        let path = was_there.map_or_else(|| ".".to_owned(), |change| quote_shell_path(change.path.as_ref()));
+        print::print_line(&format!("before  `{}` brings it back", restore_command(&trees, &kept, &path)));
     }
     Ok(exit::DONE)
 }

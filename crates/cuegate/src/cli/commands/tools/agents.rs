@@ -53,7 +53,14 @@ pub(in crate::cli::commands) fn list_agents(place: &ProjectPlace, args: &AgentsA
 /// `cuegate/agents/v1`.
 pub(in crate::cli::commands) fn read_agents_json(program: &Program, config: &Config) -> Value {
     let agents = inspect_agents(program, config);
-    json_of_agents(&agents, default_agent(&agents, config).as_deref())
+    let mut object = json_of_agents(&agents, default_agent(&agents, config).as_deref());
+    let budget = &config.budget;
+    object["budget"] = json!({
+        "usd": budget.usd.map(|usd| usd.micro as f64 / 1e6), "tokens": budget.tokens.map(|count| count.0),
+        "calls": budget.calls.map(|count| count.0), "minutes": budget.minutes.map(|minutes| minutes.ms as f64 / 60_000.0),
+    });
+    object["worktree"] = json!(config.worktree.root.is_some() || !config.worktree.setup.0.is_empty());
+    object
 }
 
 /// The agent of runs that name none: the configured one, or the only one that works here.
