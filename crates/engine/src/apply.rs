@@ -265,11 +265,11 @@ impl Run {
                     if matches!(node.work, Work::Running { .. })
                         && !self.checks.failing.keys().any(|(of, _)| of == step)
                     {
-                        self.checks.validated.insert(step.clone());
+                        self.checks.record_proof(step, self.tree.as_ref());
                     }
                     node.outcome = Some(outcome.clone());
-                    if let Some(visit) = self.progress.visit.as_mut().filter(|visit| visit.step == node.step)
-                    {
+                    let open = self.progress.visit.as_mut().filter(|visit| visit.step == node.step);
+                    if let Some(visit) = open {
                         visit.outcome = Some(outcome.clone());
                     }
                 }

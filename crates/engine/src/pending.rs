@@ -40,11 +40,18 @@ pub fn list_pending_commands(flow: &Flow, run: &Run) -> Vec<Command> {
         let (effect, tree) = (effect.clone(), run.tree.clone());
         let (comments, comment_url) = (run.effects.comments.clone(), run.effects.comment_url.clone());
         let comment_unknown = run.effects.comment_unknown;
-        let gates = if effect.kind.finalizes() { list_gates(flow, run, effect.id) } else { Vec::new() };
-        let is_edited = match (&run.effects.ended_tree, &run.tree) {
-            (Some(ended), Some(tree)) => effect.kind.finalizes() && *ended != tree.tree,
-            _ => false,
-        };
+        let finalizes = effect.kind.finalizes();
+        let mut gates = if finalizes { list_gates(flow, run, effect.id) } else { Vec::new() };
+        let ended = run.effects.ended_tree.as_ref().or(run.tree.as_ref().map(|tree| &tree.tree));
+        // Steps without a gate may have changed what the last gate has seen: then that one decides. Those before it may have
+        // been meant to pass once.
+        let outdated =
+            run.checks.proof.as_ref().filter(|(_, proved)| ended.is_some_and(|ended| ended != proved));
+        if let Some((last, _)) = outdated {
+            gates.retain(|gate| gate.step == *last);
+        }
+        let is_changed = run.tree.as_ref().is_some_and(|tree| ended.is_some_and(|ended| *ended != tree.tree));
+        let is_edited = finalizes && (is_changed || (outdated.is_some() && !gates.is_empty()));
         let command =
             EffectCommand { effect, program, comments, comment_url, comment_unknown, tree, gates, is_edited };
         return vec![Command::Effect(Box::new(command))];

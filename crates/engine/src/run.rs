@@ -121,6 +121,16 @@ pub struct RunChecks {
     pub failed_at: Option<Str>,
     /// The steps whose validators all passed when they last ran.
     pub validated: BTreeSet<Str>,
+    /// The step whose validators passed last, and the files on which they did.
+    pub proof: Option<(Str, String)>,
+}
+
+impl RunChecks {
+    /// Records that the validators of a step passed on these files.
+    pub(crate) fn record_proof(&mut self, step: &Str, tree: Option<&TreeState>) {
+        self.validated.insert(step.clone());
+        self.proof = tree.map(|tree| (step.clone(), tree.tree.clone()));
+    }
 }
 
 /// What a run does outside of its worktree.

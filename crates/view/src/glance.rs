@@ -61,7 +61,11 @@ fn format_ordinal(n: u64) -> String {
 /// The result of a completed run: what proves it.
 pub(crate) fn result_of_completed_run(view: &RunView) -> Option<String> {
     let is_done = view.state == RunState::Ended(EndState::Completed);
-    is_done.then(|| describe_last_validators(view).filter(|_| view.unvalidated.is_none())).flatten()
+    let proof = describe_last_validators(view).filter(|_| is_done && view.unvalidated.is_none())?;
+    Some(match view.is_proof_outdated {
+        true => format!("{proof}, before the last changes"),
+        false => proof,
+    })
 }
 
 impl RunView {

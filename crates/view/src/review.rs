@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_engine::EndState;
+use cuegate_engine::{EffectKind, EndState};
 
 use crate::{
     format::plural,
@@ -42,7 +42,16 @@ impl RunView {
 
     /// Whether a command passed on the work of a run that completed.
     pub fn is_proved(&self) -> bool {
-        result_of_completed_run(self).is_some() && self.validators.last().is_some_and(|ran| ran.passed)
+        // What is published has passed the gates once more, if files had changed since.
+        let is_published = self.acts.effects.iter().any(|row| {
+            let finalizes =
+                matches!(row.kind, EffectKind::Merge | EffectKind::Push | EffectKind::PullRequest);
+            finalizes && row.state == EffectState::Done
+        });
+        let is_current = !self.is_proof_outdated || is_published;
+        result_of_completed_run(self).is_some()
+            && self.validators.last().is_some_and(|ran| ran.passed)
+            && is_current
     }
 
     /// Why completed work is not proved; `None` if it is, or changed nothing.
@@ -50,6 +59,9 @@ impl RunView {
         let is_done = self.state == RunState::Ended(EndState::Completed) && !self.agent_changes().is_empty();
         if !is_done || self.is_proved() {
             return None;
+        }
+        if self.is_proof_outdated && self.unvalidated.is_none() {
+            return Some("files changed after the last command passed".to_owned());
         }
         let unvalidated = self.unvalidated.as_deref().map(clean_to_one_line);
         Some(unvalidated.unwrap_or_else(|| "no command verified these changes".to_owned()))

@@ -354,3 +354,39 @@ fn a_clone_without_branches_asks_the_remote_before_it_judges() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(!ran.stderr.contains("does not have"), "{}", ran.stderr);
 }
+
+/// A step without a gate changes what the last gate has seen: the gate runs once more before anything is published, and a
+/// run that publishes nothing says that it is not proved.
+#[test]
+fn what_changed_after_the_last_gate_is_tested_before_it_is_published() {
+    let polishes = |does: &str| {
+        let team = Team::new("", "touch work.txt");
+        let polish = "    rules:\n      - { condition: Done, next: polish }\n  - name: polish\n    edit: true\n    \
+                      instruction: Polish.\n    rules:\n      - { condition: Done, next: COMPLETE }\n";
+        let (before, _) = WORKFLOW.split_once("    rules:").unwrap();
+        team.project.write(".takt/workflows/it.yaml", &format!("{before}{polish}"));
+        team.project.git(&["commit", "--quiet", "--all", "--message", "polish"]);
+        let answer = |step: &str, does: &str| json!({"step": step, "output": {"outcome": "Done", "response": "Did."}, "runs": [does], "times": 0});
+        let answers = [answer("work", "touch work.txt"), answer("polish", does)];
+        team.project.write("script.json", &json!({ "answers": answers }).to_string());
+        team
+    };
+    let start = ["run", "it", "t", "--script", "script.json", "--worktree"];
+    let team = polishes("touch broken.txt");
+    let ran = team.project.run(&start);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let status = team.project.status();
+    let unproved = "files changed after the last command passed";
+    assert_eq!((&status["proved"], &status["unproved"]), (&json!(false), &json!(unproved)), "{}", ran.stderr);
+    assert!(ran.stderr.contains("passes, before the last changes"), "{}", ran.stderr);
+    let ran = team.project.run(&[&start[..], &["--merge"]].concat());
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("`main` was not moved"), "{}", ran.stderr);
+    assert!(!team.project.git(&["ls-tree", "--name-only", "main"]).contains("broken.txt"));
+
+    let team = polishes("touch polished.txt");
+    let ran = team.project.run(&[&start[..], &["--merge"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("its gates pass so"), "{}", ran.stderr);
+    assert_eq!(team.project.status()["proved"], true);
+}

@@ -59,6 +59,8 @@ pub struct RunFold {
     /// The files as they were seen last, and after which visit each state of them was there first.
     pub(super) tree: Option<String>,
     pub(super) trees: BTreeMap<String, (Str, u32)>,
+    /// The files on which a validator passed last.
+    proved_tree: Option<String>,
 }
 
 impl RunFold {
@@ -80,6 +82,7 @@ impl RunFold {
             repeats: BTreeMap::new(),
             tree: None,
             trees: BTreeMap::new(),
+            proved_tree: None,
         }
     }
 
@@ -186,6 +189,10 @@ impl RunFold {
         if let Some(seen) = event.seen_tree() {
             self.tree = Some(seen.tree.clone());
         }
+        if let Event::CommandFinished { passed: true, .. } = event {
+            self.proved_tree.clone_from(&self.tree);
+        }
+        self.view.is_proof_outdated = self.proved_tree.is_some() && self.proved_tree != self.tree;
         self.view.acts.apply(seq, event);
         match event {
             Event::RunStarted(started) => {

@@ -325,6 +325,8 @@ pub struct RunView {
     pub acts: ActionRows,
     /// Failed asks.
     pub faults: Vec<FaultRow>,
+    /// Whether files changed after a validator passed last.
+    pub is_proof_outdated: bool,
     /// Validators that ran.
     pub validators: Vec<ValidatorRow>,
     /// Handoff values, in the order of their first write.
@@ -430,6 +432,7 @@ impl RunView {
             notional: false,
             acts: ActionRows::default(),
             faults: Vec::new(),
+            is_proof_outdated: false,
             validators: Vec::new(),
             handed: Vec::new(),
             reports: Reports::default(),
