@@ -199,10 +199,14 @@ impl App {
     fn act(&mut self, doing: &str, control: Control) {
         self.say(doing);
         let (project, notes) = (Arc::clone(&self.project), self.notes.0.clone());
-        let done = doing.to_owned();
+        let done = match control {
+            // Whether it then succeeds is seen on the screen.
+            Control::Retry { .. } | Control::Resume { .. } => "the run goes on".to_owned(),
+            _ => format!("{doing} done"),
+        };
         std::thread::spawn(move || {
             let said = match project.control(control) {
-                Ok(_) => format!("{done} done"),
+                Ok(_) => done,
                 Err(problem) => match problem.hint {
                     Some(hint) => format!("{}: {hint}", problem.message),
                     None => problem.message,

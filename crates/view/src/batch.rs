@@ -1,7 +1,8 @@
 //! Batches: the queue as it was read, and what became of its tasks, as lines and as `cuegate/work/v1`.
 
 use cuegate_engine::{
-    Amounts, Batch, BatchEnd, Progress, QueueSource, RunStopped, SkipReason, SpentBudget, StopKind, Task,
+    Amounts, Batch, BatchEnd, EndState, Progress, QueueSource, RunStopped, SkipReason, SpentBudget, StopKind,
+    Task,
 };
 use serde_json::{Value, json};
 
@@ -9,12 +10,14 @@ use crate::{
     budget::usd_of_micros,
     format::{format_count, format_money, format_rfc3339, format_time_ago, plural},
     review::PullRequest,
-    summary::{RunView, json_of_cost},
+    summary::{RunState, RunView, json_of_cost},
     text::{Alignment, align_table, clean_to_one_line, shorten_end},
 };
 
 /// The columns of a title in a table.
 const TITLE_COLUMNS: usize = 40;
+/// The columns of the reason of a failed run.
+const REASON_COLUMNS: usize = 80;
 /// How many tasks of each kind a table shows.
 const ROWS_MAX: usize = 30;
 
@@ -27,6 +30,10 @@ pub struct ReviewFacts {
     pub changed_files: usize,
     /// The pull request that proposes its work.
     pub pull_request: Option<PullRequest>,
+    /// How many uses of tools and hosts were denied.
+    pub denied: u64,
+    /// Why it did not complete.
+    pub reason: Option<String>,
     /// Whether a person marked it as reviewed.
     pub is_reviewed: bool,
 }
@@ -38,6 +45,8 @@ impl ReviewFacts {
             is_proved: run.is_proved(),
             changed_files: run.agent_changes().len(),
             pull_request: run.pull_request(),
+            denied: run.list_denied().iter().map(|(_, times)| times).sum(),
+            reason: run.reason.clone().filter(|_| !matches!(run.state, RunState::Ended(EndState::Completed))),
             is_reviewed,
         }
     }
@@ -49,8 +58,10 @@ impl ReviewFacts {
             files => plural(files as u64, "file"),
         };
         let proof = if self.is_proved { ", proved" } else { ", unproved" };
+        let denied =
+            if self.denied > 0 { format!(", {} denied", plural(self.denied, "use")) } else { String::new() };
         let reviewed = if self.is_reviewed { ", reviewed" } else { "" };
-        format!("{files}{proof}{reviewed}")
+        format!("{files}{proof}{denied}{reviewed}")
     }
 }
 
@@ -236,9 +247,13 @@ pub fn batch_lines(id: &str, batch: &Batch, rows: &[TaskRow]) -> Vec<String> {
     rows.sort_by_key(|row| row.review_rank());
     let cells = rows.iter().map(|row| {
         let facts = row.review.as_ref().filter(|_| row.stop == Some(StopKind::Completed));
-        let state = match facts {
-            Some(facts) => format!("{}, {}", row.state, facts.describe()),
-            None => row.state.clone(),
+        let reason = row.review.as_ref().and_then(|facts| facts.reason.as_deref());
+        let state = match (facts, reason) {
+            (Some(facts), _) => format!("{}, {}", row.state, facts.describe()),
+            (None, Some(reason)) if row.stop == Some(StopKind::Failed) => {
+                format!("{}: {}", row.state, shorten_end(&clean_to_one_line(reason), REASON_COLUMNS))
+            }
+            (None, _) => row.state.clone(),
         };
         vec![
             format!("  {}", row.task.name),
@@ -328,6 +343,8 @@ pub fn batch_json(id: &str, batch: &Batch, rows: &[TaskRow]) -> Value {
             object["proved"] = json!(facts.is_proved);
             object["changed_files"] = json!(facts.changed_files);
             object["reviewed"] = json!(facts.is_reviewed);
+            object["denied"] = json!(facts.denied);
+            object["why"] = json!(facts.reason);
             if let Some(request) = &facts.pull_request {
                 object["pull_request"] = json!({"number": request.number, "url": request.url});
             }

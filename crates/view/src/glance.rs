@@ -73,7 +73,10 @@ impl RunView {
     /// work does not tell what was done.
     pub fn summary_text(&self, texts: Texts<'_>) -> Option<String> {
         let said = |blob: &Option<BlobRef>| words_of_answer(&texts(blob.as_ref()?)?);
-        said(&self.work_summary).or_else(|| said(&self.summary))
+        // Why it gave up is what was said last of all.
+        let is_done = self.state == RunState::Ended(EndState::Completed);
+        let work = if is_done { said(&self.work_summary) } else { None };
+        work.or_else(|| said(&self.summary))
     }
 }
 
@@ -92,7 +95,7 @@ fn words_of_answer(text: &str) -> Option<String> {
 /// What the agent's summary is called: in a run that did not complete it reports no result.
 pub(crate) fn summary_label(view: &RunView) -> &'static str {
     match &view.state {
-        RunState::Ended(EndState::Completed | EndState::Aborted) => "summary",
+        RunState::Ended(EndState::Completed) => "summary",
         _ => "last said",
     }
 }

@@ -86,7 +86,8 @@ fn render_run_header(view: &RunView, zone: &TimeZone) -> String {
         format!("- State: {}", view.standing()),
     ];
     if let Some(proof) = describe_last_validators(view) {
-        lines.push(format!("- Proof: {proof}"));
+        let label = if view.exit_code() == Some(0) { "Proof" } else { "Commands" };
+        lines.push(format!("- {label}: {proof}"));
     }
     if let Some(missing) = view.describe_missing_proof() {
         lines.push(format!("- Unproved: {missing}"));

@@ -7,7 +7,7 @@ use crate::{
     EffectRow, EffectState, budget,
     failure_lines::output_tail,
     format::{format_count, format_duration, plural, time_of},
-    glance::{describe_changed_files, result_file, result_of_completed_run, summary_lines},
+    glance::{describe_changed_files, result_file, result_of_completed_run, summary_label, summary_lines},
     review::{describe_denied, suggest_review},
     stamped::{Texts, names_file},
     status::{describe_cost, format_known_cost, not_known},
@@ -45,7 +45,7 @@ pub fn render_run_end(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: O
     let gave_up = view.state == RunState::Ended(EndState::Aborted);
     if done || gave_up {
         for (index, line) in summary_lines(view, texts).iter().enumerate() {
-            lines.push(format_labelled_line(if index == 0 { "summary" } else { "" }, line));
+            lines.push(format_labelled_line(if index == 0 { summary_label(view) } else { "" }, line));
         }
     }
     for row in view.acts.effects.iter().filter(|row| row.step.is_empty() || row.state != EffectState::Done) {
@@ -178,7 +178,12 @@ pub(crate) fn is_open_to_take(view: &RunView) -> bool {
         row.kind == EffectKind::Merge && row.state == EffectState::Done && !left
     };
     let is_merged = view.acts.effects.iter().any(merged);
-    view.place.owned && !view.changed_files.is_empty() && !is_merged && view.pull_request().is_none()
+    let is_at_rest = view.state != RunState::Running || view.live != Liveness::Alive;
+    is_at_rest
+        && view.place.owned
+        && !view.changed_files.is_empty()
+        && !is_merged
+        && view.pull_request().is_none()
 }
 
 fn pad_command(command: &str, run: &str) -> String {
@@ -322,7 +327,7 @@ fn describe_reports(view: &RunView) -> Option<String> {
 /// That a changed file decides what a gate runs.
 pub(crate) fn gate_file(file: &GateFile) -> String {
     clean_to_one_line(&format!(
-        "the agent changed `{}`, from which `{}` takes what it runs",
+        "the agent changed `{}`, which decides what `{}` runs",
         file.path, file.command
     ))
 }

@@ -88,9 +88,12 @@ impl RunRow {
         };
         let request = self.pull_request.as_deref().and_then(PullRequest::parse);
         let request = request.map(|request| format!("pull request #{}", request.number)).unwrap_or_default();
-        let parts: Vec<String> =
-            [request, lineage, task].into_iter().filter(|part| !part.is_empty()).collect();
-        parts.join(": ")
+        let parts: Vec<String> = [lineage, task].into_iter().filter(|part| !part.is_empty()).collect();
+        match request.is_empty() {
+            true => parts.join(": "),
+            // Where there is no room, the task stays.
+            false => format!("{} ({request})", parts.join(": ")).trim_start().to_owned(),
+        }
     }
 
     fn started_ms(&self) -> Option<i64> {

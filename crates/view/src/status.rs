@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use cuegate_engine::{AgentChoice, AgentPlan, WaitKind};
+use cuegate_engine::{AgentChoice, AgentPlan, EndState, WaitKind};
 use jiff::tz::TimeZone;
 
 use crate::{
@@ -38,6 +38,11 @@ pub fn render_status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZ
         let agent = clean_to_one_line(&row.agent);
         put("until", format!("{agent} is tried again {}", crate::format_future_time(until, now_ms, zone)));
     }
+    if let Some((row, until)) = view.awaited_effect() {
+        let why = clean_to_one_line(row.said.as_deref().unwrap_or_default());
+        let when = crate::format_future_time(until, now_ms, zone);
+        put("until", format!("{} is tried again {when}: {why}", row.kind.word()));
+    }
     if let Some(reason) = &view.reason {
         // A question keeps its lines; any other reason becomes one line.
         let is_question =
@@ -56,7 +61,8 @@ pub fn render_status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZ
         put("until", date_time(until, zone));
     }
     if let Some(proof) = describe_last_validators(view) {
-        put("proof", proof);
+        let is_done = view.state == RunState::Ended(EndState::Completed);
+        put(if is_done { "proof" } else { "commands" }, proof);
     }
     if let Some(missing) = view.describe_missing_proof() {
         put("unproved", missing);
@@ -470,7 +476,7 @@ mod tests {
         insta::assert_snapshot!(render_status(&view, &|blob| scene.text(blob), scene.now_ms, &TimeZone::UTC), @"
         iterator  run r1
         state       running, but its process died
-        proof       `cargo test` failed, exit 1
+        commands    `cargo test` failed, exit 1
         continue    cuegate resume r1
         step        continuation.fix, visit 2, retry after tests failed
         next        the answer of the agent: continuation.fix (retry)

@@ -32,7 +32,8 @@ function taskRow(task, session, redraw) {
     WORDS[task.state] ?? task.state,
     RUNS.has(task.state) && task.changed_files !== undefined && (task.changed_files === 1 ? "1 file" : `${count(task.changed_files)} files`),
     task.cost_usd !== null && task.cost_usd !== undefined && money(task.cost_usd),
-    task.state === "skipped" && task.reason,
+    task.denied > 0 && `${count(task.denied)} denied`,
+    task.state === "skipped" ? task.reason : task.state === "failed" && task.why,
   ];
   const mark = session.control && RUNS.has(task.state) && h("label", { class: "check" },
     h("input", {

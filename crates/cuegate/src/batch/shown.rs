@@ -5,7 +5,7 @@ use std::{fs, io::ErrorKind, path::PathBuf, sync::Arc};
 use cuegate_engine::{Batch, StopKind, TakenTask};
 use cuegate_journal::{Journal, RunId};
 use cuegate_runner::{StateDir, read_batch};
-use cuegate_view::{BatchRow, ReviewFacts, TaskRow, batch_json};
+use cuegate_view::{BatchRow, Liveness, ReviewFacts, RunState, TaskRow, batch_json};
 
 use super::run_of_task;
 use crate::{Failure, project};
@@ -76,6 +76,12 @@ pub(crate) fn rows_of_batch(home: &StateDir, runs: Option<&dyn Journal>, batch: 
         let Some(view) = view.filter(|view| view.started_ms.is_some()) else {
             return TaskRow::new(taken, Some(is), None, None);
         };
+        if view.state == RunState::Running && view.live == Liveness::Alive {
+            return TaskRow {
+                state: view.standing(),
+                ..TaskRow::new(taken, None, view.usage.cost_usd, None)
+            };
+        }
         let review = ReviewFacts::of(&view, is_reviewed(home, &id));
         let request = review.pull_request.as_ref().filter(|_| is.stop == StopKind::Completed);
         let next = match request {

@@ -13,22 +13,13 @@ use serde_json::Value;
 const READ_BY: [(&[&str], &[&str]); 12] = [
     (&["make", "gmake"], &["Makefile", "makefile", "GNUmakefile"]),
     (&["npm", "npx", "pnpm", "yarn", "bun", "deno"], &["package.json", "deno.json"]),
-    (
-        &["npm", "npx", "pnpm", "yarn", "bun", "jest"],
-        &["jest.config.js", "jest.config.ts", "jest.config.mjs", "jest.config.cjs"],
-    ),
-    (
-        &["npm", "npx", "pnpm", "yarn", "bun", "vitest"],
-        &["vitest.config.js", "vitest.config.ts", "vitest.config.mjs"],
-    ),
+    (&["jest"], &["jest.config.js", "jest.config.ts", "jest.config.mjs", "jest.config.cjs"]),
+    (&["vitest"], &["vitest.config.js", "vitest.config.ts", "vitest.config.mjs", "vitest.config.mts"]),
     (&["just"], &["justfile", "Justfile", ".justfile"]),
     (&["task"], &["Taskfile.yml", "Taskfile.yaml"]),
     (&["mvn", "mvnw"], &["pom.xml", "mvnw"]),
     (&["gradle", "gradlew"], &["build.gradle", "build.gradle.kts", "settings.gradle", "gradlew"]),
-    (
-        &["pytest", "tox", "nox", "python", "python3", "uv"],
-        &["conftest.py", "pytest.ini", "tox.ini", "noxfile.py"],
-    ),
+    (&["pytest", "tox", "nox"], &["conftest.py", "pytest.ini", "tox.ini", "noxfile.py"]),
     (&["cargo"], &[".cargo/config.toml", ".config/nextest.toml"]),
     (&["rake", "bundle", "rspec"], &["Rakefile", ".rspec"]),
     (&["composer", "phpunit"], &["composer.json", "phpunit.xml"]),
@@ -64,7 +55,10 @@ pub(crate) fn find_gate_files(
         let words = words_of(command);
         let folders = folders_of(&words, folder);
         for (tools, files) in READ_BY {
-            if !words.iter().any(|word| tools.contains(&program_of(word))) {
+            // A script that the command runs may be what starts the tool.
+            let is_used =
+                texts.iter().flat_map(|text| words_of(text)).any(|word| tools.contains(&program_of(word)));
+            if !is_used {
                 continue;
             }
             let files = folders.iter().flat_map(|folder| files.iter().map(|file| join_path(folder, file)));
@@ -86,7 +80,15 @@ pub(crate) fn find_gate_files(
             .flat_map(list_deciding_words)
             .flat_map(|word| folders.iter().flat_map(move |folder| paths_of(word, folder)))
             .collect();
-        let run = changed.iter().filter(|path| named.contains(*path));
+        let tests = texts.iter().any(|text| runs_tests(text));
+        // Adding tests is part of most work, taking some away is not.
+        let loses_lines = |path: &str| {
+            let [before, after] = content(path);
+            before.is_some_and(|before| has_lost_lines(&before, after.as_deref().unwrap_or_default()))
+        };
+        let run = changed
+            .iter()
+            .filter(|path| named.contains(*path) || (tests && is_test_path(path) && loses_lines(path)));
         found.extend(run.map(|path| GateFile { path: path.clone(), command: command.clone() }));
     }
     found.into_iter().collect()
@@ -144,30 +146,54 @@ fn scripts_of(path: &str, text: &str, words: &[&str]) -> Vec<String> {
     names.into_iter().map(|name| scripts[name].clone()).collect()
 }
 
+/// Whether a command runs tests, by its words.
+fn runs_tests(command: &str) -> bool {
+    words_of(command)
+        .iter()
+        .any(|word| RUNNERS.contains(&program_of(word)) || word.to_lowercase().contains("test"))
+}
+
+/// Whether a text has not all lines any more that it had, apart from empty ones.
+fn has_lost_lines(before: &str, after: &str) -> bool {
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    for line in after.lines().map(str::trim) {
+        *left.entry(line).or_default() += 1;
+    }
+    before.lines().map(str::trim).filter(|line| !line.is_empty()).any(|line| match left.get_mut(line) {
+        Some(times @ 1..) => {
+            *times -= 1;
+            false
+        }
+        _ => true,
+    })
+}
+
+/// Programs that run tests.
+const RUNNERS: [&str; 12] = [
+    "ava",
+    "bats",
+    "behave",
+    "cypress",
+    "jest",
+    "mocha",
+    "phpunit",
+    "playwright",
+    "pytest",
+    "rspec",
+    "unittest",
+    "vitest",
+];
+
 /// The words of a simple command that may name files which decide how it ends: the script that it runs, tests, and settings
 /// of tests. A source that it only reads, as a linter or a compiler does, is what is judged.
 fn list_deciding_words(command: &str) -> Vec<&str> {
-    const WRAPPERS: [&str; 15] = [
-        "bunx", "corepack", "dlx", "env", "exec", "npx", "pdm", "pnpm", "poetry", "run", "time", "uv", "uvx",
-        "xvfb-run", "yarn",
+    const WRAPPERS: [&str; 18] = [
+        "bunx", "corepack", "dlx", "env", "exec", "nice", "nohup", "npx", "pdm", "pnpm", "poetry", "run",
+        "time", "timeout", "uv", "uvx", "xvfb-run", "yarn",
     ];
     const INTERPRETERS: [&str; 17] = [
         ".", "bash", "bun", "dash", "deno", "include", "node", "perl", "php", "python", "python3", "ruby",
         "sh", "source", "ts-node", "tsx", "zsh",
-    ];
-    const RUNNERS: [&str; 12] = [
-        "ava",
-        "bats",
-        "behave",
-        "cypress",
-        "jest",
-        "mocha",
-        "phpunit",
-        "playwright",
-        "pytest",
-        "rspec",
-        "unittest",
-        "vitest",
     ];
     let is_assignment = |word: &str| {
         let name = word.split_once('=').map(|(name, _)| name);
@@ -175,30 +201,33 @@ fn list_deciding_words(command: &str) -> Vec<&str> {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         })
     };
-    let mut command = command.trim_start();
-    while let Some((_, rest)) =
-        command.split_once(char::is_whitespace).filter(|(word, _)| is_assignment(word))
-    {
-        command = rest.trim_start();
-    }
-    // In a Makefile, `@` and `-` may stand before a command.
-    let words: Vec<&str> = words_of(command).into_iter().map(|word| word.trim_start_matches('@')).collect();
-    let is_program = |word: &&&str| !WRAPPERS.contains(*word) && !word.starts_with('-') && !word.is_empty();
-    let Some(at) = words.iter().position(|word| is_program(&word)) else { return Vec::new() };
-    let (program, rest) = (words[at], &words[at + 1..]);
+    let is_amount = |word: &str| word.starts_with(|c: char| c.is_ascii_digit());
+    // In a Makefile, `@` may stand before a command.
+    let mut words = command
+        .split_whitespace()
+        .map(|word| word.trim_matches(['"', '\'']).trim_start_matches('@'))
+        .filter(|word| !word.is_empty())
+        .skip_while(|word| {
+            WRAPPERS.contains(word) || word.starts_with('-') || is_assignment(word) || is_amount(word)
+        });
+    let Some(program) = words.next() else { return Vec::new() };
+    // A test in a file is named as `FILE::TEST`.
+    let rest: Vec<&str> = words.map(|word| word.split_once("::").map_or(word, |(file, _)| file)).collect();
     let is_runner = |word: &&str| RUNNERS.contains(&program_of(word)) || *word == "--test";
     let mut deciding = vec![program];
     if is_runner(&program) || rest.iter().any(is_runner) {
-        deciding.extend(rest);
+        deciding.extend(&rest);
     } else if INTERPRETERS.contains(&program_of(program)) {
-        // `node --check` and `sh -n` run nothing.
-        let runs = !rest.iter().any(|word| ["--check", "-n"].contains(word));
-        let script = rest.iter().find(|word| !word.starts_with('-') && **word != "run");
-        deciding.extend(script.filter(|_| runs));
+        if let Some((_, text)) = command.split_once(" -c ") {
+            deciding.extend(list_deciding_words(text));
+        } else if !rest.iter().any(|word| ["--check", "-n"].contains(word)) {
+            // `node --check` and `sh -n` run nothing.
+            deciding.extend(rest.iter().find(|word| !word.starts_with('-') && **word != "run"));
+        }
     }
-    let settings =
-        rest.windows(2).filter(|pair| ["-c", "--config", "-f"].contains(&pair[0])).map(|pair| pair[1]);
-    deciding.extend(settings);
+    let names_settings =
+        |flag: &str| flag == "--config" || (flag == "-f" && ["make", "gmake"].contains(&program));
+    deciding.extend(rest.windows(2).filter(|pair| names_settings(pair[0])).map(|pair| pair[1]));
     deciding.extend(rest.iter().filter(|word| is_test_path(word)));
     deciding
 }
@@ -293,6 +322,19 @@ mod tests {
                 none.to_vec(),
             ),
             ("npx eslint src/a.js", vec!["src/a.js"], ["", ""], none.to_vec()),
+            ("gcc -c src/a.c", vec!["src/a.c"], ["", ""], none.to_vec()),
+            (
+                "timeout 20 sh -e scripts/check.sh",
+                vec!["scripts/check.sh"],
+                ["", ""],
+                vec!["scripts/check.sh"],
+            ),
+            ("env CI=1 ./run-all", vec!["run-all"], ["", ""], vec!["run-all"]),
+            ("bash -c 'sh scripts/check.sh'", vec!["scripts/check.sh"], ["", ""], vec!["scripts/check.sh"]),
+            ("pytest tests/a.py::test_x", vec!["tests/a.py"], ["", ""], vec!["tests/a.py"]),
+            ("python3 -m pytest", vec!["tests/test_a.py"], ["one\ntwo", "one\ntwo\nthree"], none.to_vec()),
+            ("python3 -m pytest", vec!["tests/test_a.py"], ["one\ntwo", "one"], vec!["tests/test_a.py"]),
+            ("cargo test", vec!["tests/a.rs"], ["one", ""], vec!["tests/a.rs"]),
             ("pytest -q tests/test_a.py", vec!["tests/test_a.py"], ["", ""], vec!["tests/test_a.py"]),
             ("sh -e check.sh src/a.js", vec!["check.sh", "src/a.js"], ["", ""], vec!["check.sh"]),
         ] {

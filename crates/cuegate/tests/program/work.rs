@@ -356,7 +356,7 @@ fn batches_are_listed_and_their_runs_are_marked_as_reviewed() {
         let path = format!("/batches/{}", batch["batch"].as_str().unwrap());
         let (task, shown) = (server.json(&path)["tasks"][0].clone(), project.run(&["work", "--show"]));
         assert_eq!((&task["reviewed"], &task["proved"]), (&json!(reviewed), &json!(true)));
-        assert_eq!(shown.stderr.contains("proved, reviewed"), reviewed, "{}", shown.stderr);
+        assert_eq!(shown.stdout.contains("proved, reviewed"), reviewed, "{}", shown.stdout);
         let listed = project.run(&["work", "--list"]).stdout;
         assert!(
             listed.contains(if reviewed { "2 of 2          1" } else { "2 of 2          2" }),

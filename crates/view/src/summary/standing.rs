@@ -2,7 +2,7 @@
 
 use cuegate_engine::{EndState, FaultClass, WaitKind};
 
-use super::{FaultRow, Liveness, PendingCommand, RunState, RunView};
+use super::{EffectRow, EffectState, FaultRow, Liveness, PendingCommand, RunState, RunView};
 
 impl RunView {
     /// How long it has worked, in milliseconds: from its start to its last record, without the time at rest.
@@ -38,6 +38,13 @@ impl RunView {
         Some((self.faults.last().filter(is_outage)?, until))
     }
 
+    /// The effect that a running run is going to try again, and when; `None` if it waits for none.
+    pub fn awaited_effect(&self) -> Option<(&EffectRow, i64)> {
+        let next = self.acts.effects.iter().find(|row| row.state == EffectState::Pending)?;
+        let until = next.until_ms.filter(|until| self.seen_ms.is_some_and(|seen| *until > seen))?;
+        Some((next, until))
+    }
+
     /// By what a person knows it: its issue, else its task.
     pub fn subject(&self) -> Option<String> {
         match &self.issue {
@@ -57,6 +64,9 @@ impl RunView {
                     Some(FaultClass::Overloaded) => "agent overloaded".to_owned(),
                     _ => "no connection".to_owned(),
                 }
+            }
+            (RunState::Running, Liveness::Alive) if self.awaited_effect().is_some() => {
+                "waiting for GitHub".to_owned()
             }
             (RunState::Suspended(waiting), _) => match waiting.kind {
                 WaitKind::Person if self.is_answered => "answered, not resumed yet".to_owned(),

@@ -439,7 +439,9 @@ fn the_summary_is_that_of_the_work_not_of_its_review() {
         .says(json!({"action": "ready", "summary": "moved the parser"}))
         .member_says(0, json!({"action": "needs_fix"}))
         .member_says(1, json!({"action": "needs_fix"}))
-        .says(json!({"action": "done", "summary": "Good."}));
+        .says(json!({"action": "done", "summary": "Good."}))
+        .member_says(0, json!({"action": "approved"}))
+        .member_says(1, json!({"action": "approved"}));
     let texts = |blob: &BlobRef| scene.text(blob);
     assert_eq!(scene.view().summary_text(&texts).as_deref(), Some("moved the parser"));
 }

@@ -56,7 +56,10 @@ pub(in crate::cli::commands) fn work_on_queue(place: &ProjectPlace, args: &WorkA
         let (id, batch) = find_batch(&place.home, typed)?;
         let runs = place.view().ok();
         let rows = rows_of_batch(&place.home, runs.as_deref(), &batch);
-        print_batch(&id, &batch, &rows, args.json);
+        match args.json {
+            true => print::print_json(&batch_json(id.as_str(), &batch, &rows)),
+            false => print::print_data(&batch_lines(id.as_str(), &batch, &rows).join("\n")),
+        }
         return Ok(exit::DONE);
     }
     let config = config::load_config(place.home.root())?;
