@@ -109,6 +109,20 @@ pub(crate) fn find_connection(root: &Path, config: &Config) -> Result<GithubConn
     find_github_connection(why, root, config, "origin", None, "other runs do without")
 }
 
+/// What to know of the token with which GitHub Actions starts jobs, if a run opens a pull request with it.
+pub(crate) fn warn_of_token(
+    finalize: &FinalizePlan,
+    var: impl Fn(&str) -> Option<String>,
+) -> Option<&'static str> {
+    // GitHub's own tokens for jobs and apps begin so; that of a job is always in `GITHUB_TOKEN`.
+    let is_of_job = var("GITHUB_ACTIONS").as_deref() == Some("true")
+        && var("GITHUB_TOKEN").is_some_and(|token| token.starts_with("ghs_"));
+    (finalize.pull_request && is_of_job).then_some(
+        "note: a pull request that the token of a job in Actions opens starts no workflows there; with a token of a person or \
+         an app in `GITHUB_TOKEN` its checks run",
+    )
+}
+
 /// Why a run needs GitHub.
 fn find_github_need(flow: &Flow, wishes: &RunRequest, finalize: &FinalizePlan) -> Option<&'static str> {
     let polls = |resource| {
@@ -353,4 +367,25 @@ pub fn read_issue(
 pub(crate) fn issue_of(params: &BTreeMap<String, String>) -> Option<u64> {
     let value = params.iter().find(|(name, _)| same_name(name, "issue"))?.1;
     value.trim().trim_start_matches('#').parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_of_a_job_is_warned_of_where_a_pull_request_is_opened() {
+        let job = |token: &'static str| {
+            move |name: &str| match name {
+                "GITHUB_ACTIONS" => Some("true".to_owned()),
+                "GITHUB_TOKEN" => Some(token.to_owned()),
+                _ => None,
+            }
+        };
+        let opens = FinalizePlan { pull_request: true, ..FinalizePlan::default() };
+        assert!(warn_of_token(&opens, job("ghs_of_a_job")).is_some());
+        assert_eq!(warn_of_token(&opens, job("github_pat_of_a_person")), None);
+        assert_eq!(warn_of_token(&FinalizePlan::default(), job("ghs_of_a_job")), None);
+        assert_eq!(warn_of_token(&opens, |_| None), None);
+    }
 }

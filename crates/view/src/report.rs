@@ -8,7 +8,7 @@ use crate::{
     fork::{describe_fork, list_unrepeated_effects},
     format::{date_time, format_count, format_duration, format_money, plural},
     glance::{describe_last_validators, result_file, summary_label},
-    review::describe_denied,
+    review::{describe_denied, find_empty_tests},
     run_end::{describe_continue_condition, gate_file, self_running, suggest_continue_commands},
     stamped::Texts,
     status::{
@@ -25,7 +25,7 @@ const QUOTED_MAX: usize = 16 << 10;
 /// The whole run: outcome, visits, validators, errors, handoff values, reports, changed files and usage.
 pub fn render_report(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
     let sections = [
-        render_run_header(view, zone),
+        render_run_header(view, texts, zone),
         render_task(view),
         render_summary(view, texts),
         render_changed_files(view),
@@ -78,7 +78,7 @@ pub fn pull_request_text(view: &RunView, texts: Texts<'_>) -> String {
     }
 }
 
-fn render_run_header(view: &RunView, zone: &TimeZone) -> String {
+fn render_run_header(view: &RunView, texts: Texts<'_>, zone: &TimeZone) -> String {
     let mut lines = vec![
         format!("# {}: {}", view.flow, view.standing()),
         String::new(),
@@ -89,7 +89,7 @@ fn render_run_header(view: &RunView, zone: &TimeZone) -> String {
         let label = if view.exit_code() == Some(0) { "Proof" } else { "Commands" };
         lines.push(format!("- {label}: {proof}"));
     }
-    if let Some(missing) = view.describe_missing_proof() {
+    if let Some(missing) = view.describe_missing_proof().or_else(|| find_empty_tests(view, texts)) {
         lines.push(format!("- Unproved: {missing}"));
     }
     if let Some(request) = view.pull_request() {

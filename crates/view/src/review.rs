@@ -8,6 +8,7 @@ use crate::{
     format::plural,
     glance::{describe_last_validators, result_of_completed_run},
     run_end::{is_open_to_take, suggest_continue_commands},
+    stamped::Texts,
     summary::{EffectState, RunState, RunView},
     text::{clean_to_one_line, shorten_end},
 };
@@ -103,6 +104,44 @@ pub fn list_verdict_lines(view: &RunView) -> Vec<String> {
     lines
 }
 
+/// The command that passed last on the work and says that it ran no test, if there is one.
+pub(crate) fn find_empty_tests(view: &RunView, texts: Texts<'_>) -> Option<String> {
+    let last = view.validators.last().filter(|ran| ran.passed)?;
+    let output: String = [&last.stdout, &last.stderr].into_iter().filter_map(texts).collect();
+    says_no_test(&output)
+        .then(|| format!("`{}` passed, but its output says that it ran no test", last.command))
+}
+
+/// Whether the output of a test runner says that there was no test: pytest, unittest, node, jest, vitest, mocha, rspec,
+/// cargo, go.
+fn says_no_test(output: &str) -> bool {
+    const NONE: [&str; 9] = [
+        "no tests ran",
+        "collected 0 items",
+        "ran 0 tests",
+        "no tests found",
+        "no test files",
+        "tests 0",
+        "0 passing",
+        "0 examples, 0 failures",
+        "running 0 tests",
+    ];
+    let is_some = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let counts = |pair: &[&str], before: &[&str], after: &[&str]| {
+            let is_count = |word: &str| word.parse::<u64>().is_ok_and(|count| count > 0);
+            (before.contains(&pair[0]) && is_count(pair[1]))
+                || (is_count(pair[0]) && after.contains(&pair[1]))
+        };
+        let before = ["running", "collected", "ran", "tests", "tests:"];
+        let after = ["passed", "passed,", "passed;", "passing", "examples,", "tests", "items"];
+        words.windows(2).any(|pair| counts(pair, &before, &after))
+            || (words.first() == Some(&"ok") && words.len() > 1)
+    };
+    let lower = output.to_lowercase();
+    lower.lines().any(|line| NONE.iter().any(|none| line.contains(none))) && !lower.lines().any(is_some)
+}
+
 /// What was denied in one line: `2 uses: evil.example:443, Bash rm -rf /`.
 pub(crate) fn describe_denied(view: &RunView) -> Option<String> {
     let denied = view.list_denied();
@@ -133,6 +172,29 @@ pub(crate) fn suggest_review(view: &RunView) -> Option<(&'static str, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_of_no_test_is_told_from_others() {
+        for none in [
+            "collected 0 items\n\n=== no tests ran in 0.01s ===",
+            "Ran 0 tests in 0.000s\n\nOK",
+            "# tests 0\n# pass 0",
+            "No tests found, exiting with code 0",
+            "running 0 tests\n\ntest result: ok. 0 passed; 0 failed",
+            "?   \texample.com/a\t[no test files]",
+        ] {
+            assert!(says_no_test(none), "{none}");
+        }
+        for some in [
+            "collected 3 items\n\n3 passed in 0.01s",
+            "running 2 tests\ntest result: ok. 2 passed\n\nrunning 0 tests",
+            "?   \texample.com/a\t[no test files]\nok  \texample.com/b\t0.1s",
+            "# tests 4\n# pass 4",
+            "all good",
+        ] {
+            assert!(!says_no_test(some), "{some}");
+        }
+    }
 
     #[test]
     fn the_number_of_a_pull_request_is_that_of_its_address() {

@@ -8,7 +8,7 @@ use crate::{
     failure_lines::output_tail,
     format::{format_count, format_duration, plural, time_of},
     glance::{describe_changed_files, result_file, result_of_completed_run, summary_label, summary_lines},
-    review::{describe_denied, suggest_review},
+    review::{describe_denied, find_empty_tests, suggest_review},
     stamped::{Texts, names_file},
     status::{describe_cost, format_known_cost, not_known},
     summary::{GateFile, Liveness, RunState, RunView, tokens_of},
@@ -74,14 +74,17 @@ pub fn render_run_end(view: &RunView, texts: Texts<'_>, zone: &TimeZone, undo: O
         lines.push(format_labelled_line("reports", &reports));
     }
     lines.push(format_labelled_line("used", &describe_usage(view)));
-    lines.extend(render_remarks(view, done));
+    lines.extend(render_remarks(view, texts, done));
     lines.extend(next_lines(view, zone, undo));
     lines
 }
 
 /// What a user has to know besides the result.
-fn render_remarks(view: &RunView, done: bool) -> Vec<String> {
+fn render_remarks(view: &RunView, texts: Texts<'_>, done: bool) -> Vec<String> {
     let mut lines = Vec::new();
+    if let Some(empty) = find_empty_tests(view, texts).filter(|_| done) {
+        lines.push(format_labelled_line("note", &empty));
+    }
     if let Some(what) = view.unvalidated.as_ref().filter(|_| done) {
         lines.push(format_labelled_line("note", what));
     }

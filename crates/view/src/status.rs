@@ -12,7 +12,7 @@ use crate::{
         date_time, format_count, format_duration, format_money, format_time_ago, format_time_of_day, plural,
     },
     glance::{describe_changed_files, describe_last_validators, summary_label, summary_lines},
-    review::{describe_denied, suggest_review},
+    review::{describe_denied, find_empty_tests, suggest_review},
     run_end::{describe_continue_condition, suggest_continue_commands},
     stamped::Texts,
     summary::{AskCounts, Liveness, PendingCommand, RunState, RunView, VisitRow, tokens_of},
@@ -64,7 +64,7 @@ pub fn render_status(view: &RunView, texts: Texts<'_>, now_ms: i64, zone: &TimeZ
         let is_done = view.state == RunState::Ended(EndState::Completed);
         put(if is_done { "proof" } else { "commands" }, proof);
     }
-    if let Some(missing) = view.describe_missing_proof() {
+    if let Some(missing) = view.describe_missing_proof().or_else(|| find_empty_tests(view, texts)) {
         put("unproved", missing);
     }
     for (index, line) in summary_lines(view, texts).into_iter().enumerate() {

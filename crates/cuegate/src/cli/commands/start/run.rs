@@ -195,6 +195,9 @@ pub(in crate::cli::commands) fn run_after(
     };
     let finalize = finalize_of(&definition, &wishes);
     wishes.github = github::connect_run(place.home.root(), &config, &flow, &wishes, &finalize)?;
+    if let Some(note) = github::warn_of_token(&finalize, |name| std::env::var(name).ok()) {
+        print::print_line(note);
+    }
     let texts = match (&wishes.github, issue) {
         (Some(connected), Some(issue)) => Some(read_issue(connected, issue, &args, wishes.wait_max_ms)?),
         _ => None,
