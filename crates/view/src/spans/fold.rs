@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use cuegate_engine::{
-    AskContext, AskRequest, CommandId, EffectFinished, EffectKind, EffectState, EffectsRequested, Event,
-    Ledger, RowEnd, StepEffectsRequested, ToolCall, ToolResult, Usage, WaitKind,
+    AskContext, AskRequest, CommandId, EffectFinished, EffectKind, EffectState, EffectsRequested, EndState,
+    Event, Ledger, RowEnd, StepEffectsRequested, ToolCall, ToolResult, Usage, WaitKind,
 };
 use cuegate_flow::Str;
 
@@ -227,8 +227,15 @@ impl Spans {
                 }
                 self.reopen_resting(stamp);
             }
-            Event::Ended { .. } => {
+            Event::Ended { state, .. } => {
                 self.end_commands(stamp);
+                // Effects that are still pending rest until a retry; a cancelled run takes its labels back.
+                if *state != EndState::Cancelled {
+                    self.resting = self.commands.clone();
+                    for effect in self.resting.keys().copied().collect::<Vec<_>>() {
+                        self.end(stamp, effect, SpanState::Cut, None);
+                    }
+                }
                 if let Some(wait) = self.wait.take() {
                     self.end_at(wait, stamp, SpanState::Ok, None);
                 }

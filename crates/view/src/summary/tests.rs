@@ -453,3 +453,19 @@ fn what_was_denied_is_counted() {
     assert_eq!(view.list_denied(), [("evil.example:443".to_owned(), 2)]);
     assert_eq!(crate::review::describe_denied(&view).as_deref(), Some("2 uses: evil.example:443 (2 times)"));
 }
+
+#[test]
+fn the_time_in_which_nobody_drove_a_run_is_no_work() {
+    let mut scene = Scene::start(registry());
+    scene.says(json!({"action": "next"}));
+    let worked = scene.view().elapsed_ms();
+    // Its process died, and somebody resumes it an hour later.
+    scene.now_ms += 3_600_000;
+    scene.happens(Completion::Resumed(Box::<ResumeSettings>::default()));
+    scene.says(json!({"action": "abort"}));
+    let ended = scene.view();
+    assert!(ended.elapsed_ms() < worked + 60_000, "{} after {worked}", ended.elapsed_ms());
+    // Nor is the hour in which it has ended.
+    let later = ended.ended_ms.unwrap() + 3_600_000;
+    assert_eq!(ended.elapsed_until(later), ended.elapsed_ms());
+}

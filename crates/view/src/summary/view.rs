@@ -504,7 +504,9 @@ impl RunView {
 
     /// Clears the end or the suspension.
     pub(super) fn continues(&mut self, at_ms: i64) {
-        let rested = self.rests_since_ms.take().map_or(0, |since| at_ms.saturating_sub(since));
+        // A run that goes on without having stopped was driven by a process that died, some time after its last record.
+        let since = self.rests_since_ms.take().or(self.last_ms);
+        let rested = since.map_or(0, |since| at_ms.saturating_sub(since));
         self.rested_ms += u64::try_from(rested).unwrap_or(0);
         self.state = RunState::Running;
         self.reason = None;
