@@ -117,6 +117,8 @@ impl TaskRow {
     fn review_rank(&self) -> (bool, u8, usize) {
         let facts = self.review.clone().unwrap_or_default();
         let kind = match self.stop {
+            // There is nothing to look at.
+            Some(StopKind::Completed) if facts.changed_files == 0 => 5,
             Some(StopKind::Completed) if facts.is_proved => 0,
             Some(StopKind::Completed) => 1,
             Some(StopKind::Waiting) => 2,
@@ -416,7 +418,9 @@ pub fn batches_table(rows: &[BatchRow], now_ms: i64) -> String {
     let lines = rows.iter().map(|row| {
         let text = |key: &str| clean_to_one_line(row.object[key].as_str().unwrap_or_default());
         let completed = row.count(|task| task["state"] == "completed");
-        let to_review = row.count(|task| task["state"] == "completed" && task["reviewed"] != true);
+        let to_review = row.count(|task| {
+            task["state"] == "completed" && task["reviewed"] != true && task["changed_files"] != 0
+        });
         vec![
             row.batch.clone(),
             text("state"),

@@ -15,14 +15,15 @@ function source(batch) {
 }
 
 /** How many of its runs are completed and not reviewed. */
-const toReview = (batch) => batch.tasks.filter((task) => task.state === "completed" && !task.reviewed).length;
+const toReview = (batch) => batch.tasks.filter((task) => task.state === "completed" && !task.reviewed && task.changed_files !== 0).length;
 
-const GROUPS = ["Proved: review these first", "Completed, but not proved", "Waiting for you", "Failed", "Not ended", "Reviewed", "Not worked on"];
+const GROUPS = ["Proved: review these first", "Completed, but not proved", "Waiting for you", "Failed", "Not ended", "Nothing changed", "Reviewed", "Not worked on"];
 
 /** The number of the group of a task: what comes first is reviewed first. */
 function group(task) {
-  if (!RUNS.has(task.state)) return 6;
-  if (task.reviewed) return 5;
+  if (!RUNS.has(task.state)) return 7;
+  if (task.reviewed) return 6;
+  if (task.state === "completed" && task.changed_files === 0) return 5;
   if (task.state === "completed") return task.proved ? 0 : 1;
   return { waiting: 2, failed: 3 }[task.state] ?? 4;
 }

@@ -112,12 +112,16 @@ fn wrap_lines(text: &str, width: usize) -> String {
     wrapped.collect::<Vec<_>>().join("\n")
 }
 
+/// Whether a line tells an event of a run: it begins with the time.
+pub(crate) fn is_event_line(line: &str) -> bool {
+    line.len() > 8 && line.as_bytes()[..8].iter().all(|byte| byte.is_ascii_digit() || *byte == b':')
+}
+
 /// The column under which the rest of a line stands: that of the text after its time and subject, or after its label.
 fn hanging_indent(line: &str) -> usize {
     const LABEL: usize = 12;
     const EVENT: usize = 33;
-    let is_time =
-        line.len() > 8 && line.as_bytes()[..8].iter().all(|byte| byte.is_ascii_digit() || *byte == b':');
+    let is_time = is_event_line(line);
     let label = line.get(..LABEL).filter(|label| label.ends_with(' ') && !label.trim_end().contains(' '));
     match label {
         _ if is_time => EVENT,

@@ -340,7 +340,7 @@ fn a_changed_gate_and_hidden_files_are_pointed_out_to_a_reviewer() {
     project.git(&["commit", "--quiet", "--message", "test"]);
     let ran = project.run(&begin(&[]));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let gate = "the agent changed `test.sh`, from which `sh test.sh` takes what it runs";
+    let gate = "the agent changed `test.sh`, which decides what `sh test.sh` runs";
     assert!(ran.stderr.contains(&format!("\ngate        {gate}\n")), "{}", ran.stderr);
     assert!(ran.stderr.contains("\nhidden      git does not show 1 file: lib/\n"), "{}", ran.stderr);
     let report = project.run(&["report"]).stdout;

@@ -106,7 +106,7 @@ fn claude_runs_the_tests_of_a_read_only_step_and_reports_what_was_denied() {
     assert_eq!(calls(&events), ["Bash npm test: ok", "Bash echo x > made.txt: denied"], "{events:#?}");
     assert!(events[0]["calls"][0]["output"].as_str().unwrap().contains("all is well"), "{events:#?}");
     assert!(ran.stderr.contains("Bash: denied: echo x > made.txt"), "{}", ran.stderr);
-    assert!(ran.stderr.contains("denied      1 tool call: Bash echo x > made.txt"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("denied      1 use: Bash echo x > made.txt"), "{}", ran.stderr);
     assert_eq!(set.project.status()["tools"]["denied"][0]["target"], "echo x > made.txt");
     set.project.all_gone();
 }

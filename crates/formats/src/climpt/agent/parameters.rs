@@ -14,7 +14,7 @@ use crate::codes;
 use crate::values::json::{Entry, Fields, Json, Kind};
 
 /// Flags of `cuegate run` itself. A parameter with such a flag is given with `--set`.
-pub const OWN_FLAGS: [&str; 39] = [
+pub const OWN_FLAGS: [&str; 40] = [
     "--journal",
     "--once",
     "--agent",
@@ -29,6 +29,7 @@ pub const OWN_FLAGS: [&str; 39] = [
     "--no-baseline",
     "--no-sandbox",
     "--max-iterations",
+    "--released-by",
     "--repairs",
     "--phases",
     "--durability",

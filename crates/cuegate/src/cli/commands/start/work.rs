@@ -1,6 +1,6 @@
 //! `work`: a run for each task of a queue.
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path};
 
 use clap::ValueEnum;
 use cuegate_engine::{
@@ -392,6 +392,7 @@ fn drive_batch(
     let home = place.home.create_missing()?;
     let runs = project::open_project_journal(&home, run::convert_durability(args.durability))?;
     let mut reads = 0;
+    let (mut said, mut begun) = (HashSet::new(), HashSet::new());
     let mut tell = |told: BatchMessage<'_>| match told {
         BatchMessage::Queue(batch) => {
             // With `--watch` the queue is read again and again: print it the first time, and then only when it has tasks.
@@ -402,7 +403,15 @@ fn drive_batch(
         }
         BatchMessage::Line(line) => print::print_line(&clean_to_one_line(&line)),
         BatchMessage::Output { line, .. } if line.trim().is_empty() => {}
-        BatchMessage::Output { name, line } => print::print_line(&format!("{name} | {}", clean_lines(line))),
+        BatchMessage::Output { name, line } => {
+            if print::is_event_line(line) {
+                begun.insert(name.to_owned());
+            }
+            // What the first run says of its agent, permission, limits and gates holds for the others as well.
+            if begun.contains(name) || said.insert(line.to_owned()) {
+                print::print_line(&format!("{name} | {}", clean_lines(line)));
+            }
+        }
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
