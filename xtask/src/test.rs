@@ -218,10 +218,12 @@ const RUSTDOC: &str = "CUEGATE_XTASK_RUSTDOC";
 fn test_documentation(lints: &[(&str, &str)]) -> Result<(), String> {
     let root = root();
     let program = std::env::current_exe().map_err(|error| format!("this program has no path: {error}"))?;
+    // The build of the workspace has replaced this program, and the new one lies there.
     let program = program.display().to_string();
+    let program = program.trim_end_matches(" (deleted)");
     let sysroot = output(&root, "rustc", &["--print", "sysroot"])?;
     let rustdoc = Path::new(sysroot.trim()).join("bin/rustdoc").display().to_string();
-    let env = [("RUSTDOC", program.as_str()), (RUSTDOC, rustdoc.as_str())];
+    let env = [("RUSTDOC", program), (RUSTDOC, rustdoc.as_str())];
     run(&root, &cargo(), &["test", "--quiet", "--workspace", "--doc"], &[&env[..], lints].concat())
 }
 
