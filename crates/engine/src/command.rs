@@ -190,7 +190,9 @@ pub struct EffectCommand {
     pub tree: Option<TreeState>,
     /// The commands that passed in this run, for an effect that publishes its work: they prove it again on another base.
     pub gates: Vec<ExecCommand>,
-    /// Whether the work was edited after the run ended with it.
+    /// Those of them that have to pass on the final files, because files changed after they passed last; empty if none did.
+    pub deciding: Vec<Str>,
+    /// Whether no gate has seen the final files: somebody edited them after the run ended, or a step without a gate did.
     pub is_edited: bool,
 }
 

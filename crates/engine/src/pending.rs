@@ -41,19 +41,27 @@ pub fn list_pending_commands(flow: &Flow, run: &Run) -> Vec<Command> {
         let (comments, comment_url) = (run.effects.comments.clone(), run.effects.comment_url.clone());
         let comment_unknown = run.effects.comment_unknown;
         let finalizes = effect.kind.finalizes();
-        let mut gates = if finalizes { list_gates(flow, run, effect.id) } else { Vec::new() };
+        let gates = if finalizes { list_gates(flow, run, effect.id) } else { Vec::new() };
         let ended = run.effects.ended_tree.as_ref().or(run.tree.as_ref().map(|tree| &tree.tree));
         // Steps without a gate may have changed what the last gate has seen: then that one decides. Those before it may have
         // been meant to pass once.
         let outdated =
             run.checks.proof.as_ref().filter(|(_, proved)| ended.is_some_and(|ended| ended != proved));
-        if let Some((last, _)) = outdated {
-            gates.retain(|gate| gate.step == *last);
-        }
+        let deciding = outdated.filter(|_| finalizes).map(|(step, _)| list_commands_of_step(flow, step));
+        let deciding = deciding.unwrap_or_default();
         let is_changed = run.tree.as_ref().is_some_and(|tree| ended.is_some_and(|ended| *ended != tree.tree));
-        let is_edited = finalizes && (is_changed || (outdated.is_some() && !gates.is_empty()));
-        let command =
-            EffectCommand { effect, program, comments, comment_url, comment_unknown, tree, gates, is_edited };
+        let is_edited = finalizes && (is_changed || !deciding.is_empty());
+        let command = EffectCommand {
+            effect,
+            program,
+            comments,
+            comment_url,
+            comment_unknown,
+            tree,
+            gates,
+            deciding,
+            is_edited,
+        };
         return vec![Command::Effect(Box::new(command))];
     }
     let (State::Running, Some(node)) = (&run.state, &run.progress.node) else { return Vec::new() };
@@ -92,6 +100,14 @@ pub fn list_pending_commands(flow: &Flow, run: &Run) -> Vec<Command> {
             }))]
         }
         (Work::Joining(members), Act::All { width, .. }) => of_members(flow, run, members, *width),
+        _ => Vec::new(),
+    }
+}
+
+/// The commands that a step runs.
+fn list_commands_of_step(flow: &Flow, name: &Str) -> Vec<Str> {
+    match flow.find(name).map(|id| &flow.step(id).act) {
+        Some(Act::Exec { commands }) => commands.iter().map(|validator| validator.command.clone()).collect(),
         _ => Vec::new(),
     }
 }

@@ -384,6 +384,24 @@ fn what_changed_after_the_last_gate_is_tested_before_it_is_published() {
     assert!(ran.stderr.contains("`main` was not moved"), "{}", ran.stderr);
     assert!(!team.project.git(&["ls-tree", "--name-only", "main"]).contains("broken.txt"));
 
+    // Two steps may have the same gate: it is one command, and decides as well.
+    let team = polishes("touch broken.txt");
+    let text = team.project.read(".takt/workflows/it.yaml");
+    let (before, polish) = text.split_once("  - name: polish").unwrap();
+    let (head, work) = before.split_once("  - name: work").unwrap();
+    let again = work.replace("next: polish", "next: again");
+    let third = format!("{head}  - name: work{again}  - name: again{work}  - name: polish{polish}");
+    team.project.write(".takt/workflows/it.yaml", &third);
+    team.project.git(&["commit", "--quiet", "--all", "--message", "again"]);
+    let mut script: Value = serde_json::from_str(&team.project.read("script.json")).unwrap();
+    let mut answer = script["answers"][0].clone();
+    answer["step"] = json!("again");
+    script["answers"].as_array_mut().unwrap().push(answer);
+    team.project.write("script.json", &script.to_string());
+    let ran = team.project.run(&[&start[..], &["--merge"]].concat());
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("`main` was not moved"), "{}", ran.stderr);
+
     let team = polishes("touch polished.txt");
     let ran = team.project.run(&[&start[..], &["--merge"]].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);

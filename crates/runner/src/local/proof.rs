@@ -77,8 +77,17 @@ impl LocalExecutor {
                 Some(_) => failing.push(gate.clone()),
             }
         }
+        let is_deciding = |gate: &ExecCommand| command.deciding.contains(&gate.validator.command);
+        // Files changed after this one passed, so it was not meant to pass once.
+        if let Some(gate) = failing.iter().find(|gate| is_deciding(gate)) {
+            return Ok(Err(format!(
+                "the gate {} fails on the work itself",
+                list_gates(std::slice::from_ref(gate))
+            )));
+        }
         if work == tree {
-            gates.clone_from(&command.gates);
+            let asked = command.gates.iter().filter(|gate| command.deciding.is_empty() || is_deciding(gate));
+            gates.extend(asked.cloned());
         }
         // Something is wrong here, or with the gates: nothing is published on their word.
         if gates.is_empty() {
