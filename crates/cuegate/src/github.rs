@@ -105,8 +105,8 @@ pub fn connect_queue(
 /// # Errors
 /// When one of them is not found.
 pub(crate) fn find_connection(root: &Path, config: &Config) -> Result<GithubConnection, Failure> {
-    let why = "runs on issues and pull requests need GitHub";
-    find_github_connection(why, root, config, "origin", None, "other runs do without")
+    let reason = "runs on issues and pull requests need GitHub";
+    find_github_connection(reason, root, config, "origin", None, "other runs do without")
 }
 
 /// What to know of the token with which GitHub Actions starts jobs, if a run opens a pull request with it.

@@ -80,7 +80,7 @@ pub(crate) enum Overlay {
     /// What changes files, or cannot be taken back, is confirmed.
     Confirm {
         question: String,
-        /// What is said while it is done.
+        /// The text at the bottom of the screen until it is done.
         doing: &'static str,
         control: Control,
     },

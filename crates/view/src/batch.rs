@@ -40,7 +40,7 @@ pub struct ReviewFacts {
 
 impl ReviewFacts {
     /// The facts of a run.
-    pub fn of(run: &RunView, is_reviewed: bool) -> ReviewFacts {
+    pub fn from_run(run: &RunView, is_reviewed: bool) -> ReviewFacts {
         ReviewFacts {
             is_proved: run.is_proved(),
             changed_files: run.agent_changes().len(),

@@ -73,7 +73,7 @@ impl RunView {
     /// work does not tell what was done.
     pub fn summary_text(&self, texts: Texts<'_>) -> Option<String> {
         let said = |blob: &Option<BlobRef>| words_of_answer(&texts(blob.as_ref()?)?);
-        // Why it gave up is what was said last of all.
+        // An aborted run gave up for the reason in its very last answer, often that of a reviewer.
         let is_done = self.state == RunState::Ended(EndState::Completed);
         let work = if is_done { said(&self.work_summary) } else { None };
         work.or_else(|| said(&self.summary))

@@ -196,7 +196,7 @@ export async function runPage(main, parts, session) {
       run.unproved && h("p", { class: "unproved" }, "Not proved: ", inCode(run.unproved)),
       run.pull_request && h("p", {}, "Review ", h("a", { href: run.pull_request.url, rel: "noopener noreferrer", target: "_blank" }, `pull request #${run.pull_request.number}`)),
       run.denied && h("p", { class: "denied" }, `Denied: ${run.denied.map((one) => one.times > 1 ? `${one.what} (${one.times} times)` : one.what).slice(0, 5).join(", ")}${run.denied.length > 5 ? ` and ${run.denied.length - 5} more` : ""}`),
-      run.summary && h("div", { class: "summary" }, !["completed", "aborted"].includes(key) && h("span", { class: "soft" }, "The agent said last: "), run.summary),
+      run.summary && h("div", { class: "summary" }, !isDone && h("span", { class: "soft" }, "The agent said last: "), run.summary),
       h("dl", {}, facts.filter(Boolean).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value || "–")))),
       notice && h("p", { class: "notice" }, notice),
       !session.control && run.next?.length > 0 && h("p", { class: "soft next" }, "Next: ", run.next.map((line) => h("code", {}, line))));

@@ -117,7 +117,7 @@ export async function runsPage(main, _parts, session) {
       h("a", { href: `#/runs/${run.run}` },
         badge(run),
         h("span", { class: "what" }, h("b", {}, run.flow), " ", h("code", {}, run.run)),
-        h("span", { class: "task" }, [request(run), run.fork_of && `fork of ${run.fork_of}`, run.task ?? (isNarrow() && run.flow)].filter(Boolean).join(": ")),
+        h("span", { class: "task" }, [run.fork_of && `fork of ${run.fork_of}`, run.task ?? (isNarrow() && run.flow), request(run)].filter(Boolean).join(" · ")),
         h("span", { class: "numbers steps" }, `${count(run.steps)} ${run.steps === 1 ? "step" : "steps"}`),
         h("span", { class: "numbers cost" }, money(run.cost_usd)),
         h("span", { class: "numbers" }, ago(run.started_at))));

@@ -23,12 +23,12 @@ pub(crate) fn find_batch(home: &StateDir, typed: &str) -> Result<(RunId, Batch),
     let none =
         || Failure::usage("this project has no batches", "`cuegate work AGENT --label LABEL` starts one");
     let journal = journal_of_batches(home)?.ok_or_else(none)?;
-    let known: Vec<RunId> =
+    let batches: Vec<RunId> =
         journal.runs()?.into_iter().filter(|batch| batch.has_records).map(|batch| batch.run).collect();
     let fits = |id: &&RunId| typed == "last" || id.as_str().starts_with(typed);
-    let found: Vec<&RunId> = known.iter().filter(fits).collect();
-    let id = match found[..] {
-        [] if known.is_empty() => return Err(none()),
+    let matching: Vec<&RunId> = batches.iter().filter(fits).collect();
+    let id = match matching[..] {
+        [] if batches.is_empty() => return Err(none()),
         [] => {
             return Err(Failure::usage(
                 format!("there is no batch `{typed}`"),
@@ -82,7 +82,7 @@ pub(crate) fn rows_of_batch(home: &StateDir, runs: Option<&dyn Journal>, batch: 
                 ..TaskRow::new(taken, None, view.usage.cost_usd, None)
             };
         }
-        let review = ReviewFacts::of(&view, is_reviewed(home, &id));
+        let review = ReviewFacts::from_run(&view, is_reviewed(home, &id));
         let request = review.pull_request.as_ref().filter(|_| is.stop == StopKind::Completed);
         let next = match request {
             Some(request) => Some(format!("pull request #{}: {}", request.number, request.url)),

@@ -182,11 +182,15 @@ fn list_read_only_folders(text: &str, home: &Path) -> Vec<String> {
         "operation not permitted",
         "read-only filesystem",
     ];
-    let lower = text.to_lowercase();
-    if !REFUSED.iter().any(|words| lower.contains(words)) {
-        return Vec::new();
-    }
-    let mut folders: Vec<String> = words_of(text)
+    // The path stands near the refusal: programs also name logs and settings that they could read or write.
+    const NEAR: usize = 3;
+    let lines: Vec<&str> = text.lines().collect();
+    let is_refusal = |line: &str| REFUSED.iter().any(|words| line.to_lowercase().contains(words));
+    let refusals = lines.iter().enumerate().filter(|(_, line)| is_refusal(line)).map(|(index, _)| index);
+    let near =
+        refusals.flat_map(|index| &lines[index.saturating_sub(NEAR)..(index + NEAR + 1).min(lines.len())]);
+    let mut folders: Vec<String> = near
+        .flat_map(|line| words_of(line))
         .filter_map(|word| match word.strip_prefix("~/") {
             Some(rest) => Some(PathBuf::from(rest)),
             None => Path::new(word).strip_prefix(home).ok().map(Path::to_owned),
@@ -201,7 +205,6 @@ fn list_read_only_folders(text: &str, home: &Path) -> Vec<String> {
 /// The folder of a tool that holds a path of the home folder: `~/.cache/uv` of `.cache/uv/sdists-v9/.git`. Only such are
 /// read-only in a sandbox; a project is not.
 fn folder_of_tool(home: &Path, path: &Path) -> Option<String> {
-    let named = |folder: &Path| format!("~/{}", folder.display());
     let caches = cuegate_runner::sandbox::list_caches();
     if let Some((cache, _)) = caches.iter().find(|(cache, _)| Path::new("~").join(path).starts_with(cache)) {
         return Some(cache.clone());
@@ -211,7 +214,7 @@ fn folder_of_tool(home: &Path, path: &Path) -> Option<String> {
     let parts = shared.map_or(1, |shared| Path::new(shared).components().count() + 1);
     let folder: PathBuf = path.components().take(parts).collect();
     let is_hidden = folder.to_str().is_some_and(|folder| folder.starts_with('.'));
-    (is_hidden && home.join(&folder).is_dir()).then(|| named(&folder))
+    (is_hidden && home.join(&folder).is_dir()).then(|| format!("~/{}", folder.display()))
 }
 
 /// The hosts that the sandbox refused while a command failed. They are its cause only if it passes outside of the sandbox:
@@ -413,6 +416,7 @@ mod tests {
             (format!("open {at}/.none/mod: read-only file system"), &[]),
             (format!("{at}/project/a.txt: Permission denied"), &[]),
             (format!("read {at}/.tool/settings"), &[]),
+            (format!("x: permission denied\n1\n2\n3\nA log is in {at}/.tool/log"), &[]),
         ] {
             assert_eq!(list_read_only_folders(&text, home), folders, "{text}");
         }

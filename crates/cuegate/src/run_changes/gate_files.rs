@@ -155,11 +155,11 @@ fn runs_tests(command: &str) -> bool {
 
 /// Whether a text has not all lines any more that it had, apart from empty ones.
 fn has_lost_lines(before: &str, after: &str) -> bool {
-    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut remaining: BTreeMap<&str, usize> = BTreeMap::new();
     for line in after.lines().map(str::trim) {
-        *left.entry(line).or_default() += 1;
+        *remaining.entry(line).or_default() += 1;
     }
-    before.lines().map(str::trim).filter(|line| !line.is_empty()).any(|line| match left.get_mut(line) {
+    before.lines().map(str::trim).filter(|line| !line.is_empty()).any(|line| match remaining.get_mut(line) {
         Some(times @ 1..) => {
             *times -= 1;
             false

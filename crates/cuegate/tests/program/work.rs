@@ -158,7 +158,7 @@ fn issues_are_worked_on_in_order_and_each_other_one_has_a_reason() {
     assert!(starts[0] < starts[1] && ran.stderr.contains("#7 | "), "{}", ran.stderr);
 }
 
-/// Whoever sets the label of the queue releases what is there then: what strangers write later is not read.
+/// The person who sets the label of the queue has read the issue as it is then: later comments of strangers are not read.
 #[test]
 fn comments_of_strangers_after_the_label_are_left_out() {
     let hub = Hub::new();

@@ -41,18 +41,18 @@ pub fn group_findings(findings: &[Diagnostic]) -> Vec<FindingGroup<'_>> {
         }
     }
     for (cause, consequence) in CAUSES {
-        let mut at = 0;
-        while at < groups.len() {
-            let (code, file) = (groups[at].first.code, groups[at].first.span.file);
+        let mut index = 0;
+        while index < groups.len() {
+            let (code, file) = (groups[index].first.code, groups[index].first.span.file);
             let is_cause =
                 |group: &FindingGroup<'_>| group.first.code == cause && group.first.span.file == file;
-            let later = groups[at..].iter().position(is_cause).filter(|_| code == consequence);
+            let later = groups[index..].iter().position(is_cause).filter(|_| code == consequence);
             if let Some(later) = later {
-                let moved = groups.remove(at + later);
-                groups.insert(at, moved);
-                at += 1;
+                let moved = groups.remove(index + later);
+                groups.insert(index, moved);
+                index += 1;
             }
-            at += 1;
+            index += 1;
         }
     }
     groups

@@ -1,5 +1,7 @@
 //! What a reviewer decides by: where the work is proposed, whether it is proved, and what was denied.
 
+mod marks;
+
 use std::collections::BTreeMap;
 
 use cuegate_engine::{EffectKind, EndState};
@@ -9,9 +11,11 @@ use crate::{
     glance::{describe_last_validators, result_of_completed_run},
     run_end::{is_open_to_take, suggest_continue_commands},
     stamped::Texts,
-    summary::{EffectState, RunState, RunView},
+    summary::{EffectRow, EffectState, RunState, RunView},
     text::{clean_to_one_line, shorten_end},
 };
+
+pub use marks::obeyed_by;
 
 /// How many denied uses are listed; the rest are counted.
 const DENIED_MAX: usize = 3;
@@ -37,7 +41,9 @@ impl PullRequest {
 impl RunView {
     /// The pull request that proposes its work; the last one, if there are several.
     pub fn pull_request(&self) -> Option<PullRequest> {
-        let done = self.acts.effects.iter().rev().filter(|row| row.state == EffectState::Done);
+        // Comments on a pull request have an address in it as well.
+        let opened = |row: &&EffectRow| row.state == EffectState::Done && row.kind == EffectKind::PullRequest;
+        let done = self.acts.effects.iter().rev().filter(opened);
         done.filter_map(|row| row.url.as_deref()).find_map(PullRequest::parse)
     }
 

@@ -304,9 +304,10 @@ impl Project for LocalProject {
 
     fn has_batches(&self) -> Result<bool, Problem> {
         let journal = shown::journal_of_batches(&self.place.home).map_err(problem_of_failure)?;
-        let known = journal.map_or(Ok(Vec::new()), |journal| journal.runs());
-        let known = known.map_err(|error| problem_of_failure(cuegate_runner::Error::from(error).into()))?;
-        Ok(known.iter().any(|batch| batch.has_records))
+        let batches = journal.map_or(Ok(Vec::new()), |journal| journal.runs());
+        let batches =
+            batches.map_err(|error| problem_of_failure(cuegate_runner::Error::from(error).into()))?;
+        Ok(batches.iter().any(|batch| batch.has_records))
     }
 
     fn batches(&self) -> Result<Value, Problem> {
